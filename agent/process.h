@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_PROCESS_H
+#define HM_PROCESS_H
+#include "../inject/maps.h"
+#include "../inject/modules.h"
+#include "../inject/preflight.h"
+#include "../inject/session.h"
+#include "../inject/target.h"
+#include "allocator.h"
+
+/* A process under examination: what was read of it, and the session once a command needs one. */
+struct process {
+	struct target t;
+	struct preflight pre;
+	struct maps maps;
+	struct modules mods;
+	struct allocators allocs;
+	struct session *session; /* NULL until process_session */
+	struct session_opts opts;
+	struct held held; /* of sessions that are closed already */
+};
+
+/* Reads everything that is read without a call. On error nothing stays open and *out is NULL. */
+HM_MUST_CHECK int process_open(pid_t pid, const struct session_opts *o, struct process **out,
+			       struct diag *d);
+/* Ends the session if there is one. Returns session_close's result; frees p always. warn: see
+ * session_close. */
+int process_close(struct process *p, struct diag *d, char *warn, size_t warn_size);
+/* Opens the session unless it is open; checks preflight first (its cause is the error). */
+HM_MUST_CHECK int process_session(struct process *p, struct diag *d);
+/* Forgets a session that a failed call has made unusable (exit 8, 9). */
+void process_drop_session(struct process *p);
+/* Reads the maps again (they move); modules stay. */
+HM_MUST_CHECK int process_refresh(struct process *p, struct diag *d);
+/* The allocator of that name that is in use, or NULL. */
+const struct allocator *process_allocator(const struct process *p, const char *name);
+/*
+ * Convenience over session_call for one call: opens the session, resolves nothing. ret and ns may
+ * be NULL.
+ */
+HM_MUST_CHECK int process_call(struct process *p, uint64_t fn, const uint64_t arg[6], uint64_t *ret,
+			       uint64_t *ns, struct diag *d);
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_TRIM_H
+#define HM_TRIM_H
+#include "process.h"
+
+/* A trim and its measured effect. Bytes; returned counts Rss + Swap and may be negative. */
+struct trim_report {
+	struct usage before, after;
+	int64_t returned_bytes;
+	uint64_t minflt_delta;
+	const char *via; /* "proxy" or "direct" */
+	struct held held;
+	struct trim_part part[MAX_ALLOCATORS];
+	size_t parts;
+};
+/* Trims every allocator in use. Exit 5 if none can be trimmed (the cause and what would help
+ * named). */
+HM_MUST_CHECK int trim_run(struct process *p, uint64_t pad, struct trim_report *out,
+			   struct diag *d);
+#endif

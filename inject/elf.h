@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_ELF_H
+#define HM_ELF_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "diag.h"
+
+/* One ELF file, read through libelf from a descriptor (never mmapped: a file cut short under a map
+ * kills the reader). */
+struct elf_file;
+
+struct elf_sym {
+	uint64_t value; /* as in the file: not relocated */
+	uint64_t size;
+	unsigned char type; /* STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_TLS */
+	unsigned char bind; /* STB_GLOBAL, STB_WEAK, STB_LOCAL */
+	bool dynamic;	    /* from .dynsym */
+};
+
+struct elf_segment {
+	uint32_t type; /* PT_LOAD, PT_TLS, PT_GNU_EH_FRAME, PT_DYNAMIC ... */
+	uint32_t flags;
+	uint64_t offset, vaddr, filesz, memsz, align;
+};
+
+/* Takes fd over, also on error. -ENOEXEC if it is not a 64-bit x86-64 ELF file, -EBADMSG if it is
+ * damaged. */
+HM_MUST_CHECK int elf_file_open(int fd, struct elf_file **out);
+void elf_file_close(struct elf_file *e);
+uint16_t elf_file_type(const struct elf_file *e); /* ET_EXEC, ET_DYN */
+size_t elf_file_segments(const struct elf_file *e, const struct elf_segment **out);
+/* Build id bytes; returns the length, 0 if none. */
+size_t elf_file_build_id(const struct elf_file *e, const unsigned char **out);
+/*
+ * Defined symbol by name: .dynsym by its GNU hash (or SysV hash, or linearly) first, the default
+ * version of a versioned name; then .symtab if there is one. -ENOENT if undefined or absent.
+ */
+HM_MUST_CHECK int elf_file_lookup(struct elf_file *e, const char *name, struct elf_sym *out);
+/* Calls fn for each defined function and object symbol (.dynsym and .symtab); stops when fn returns
+ * non-zero. */
+HM_MUST_CHECK int elf_file_each(struct elf_file *e,
+				int (*fn)(const char *name, const struct elf_sym *s, void *arg),
+				void *arg);
+/* Reads len bytes at a virtual address of the file's PT_LOAD contents; zeros past filesz. -EFAULT
+ * outside. */
+HM_MUST_CHECK int elf_file_read(const struct elf_file *e, uint64_t vaddr, void *buf, size_t len);
+/* Adds a separate debug file's .symtab to lookups (build ids must agree: -EINVAL if not). Takes dbg
+ * over on success. */
+HM_MUST_CHECK int elf_file_add_debug(struct elf_file *e, struct elf_file *dbg);
+#endif

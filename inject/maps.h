@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_MAPS_H
+#define HM_MAPS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "diag.h"
+#include "target.h"
+
+/* One line of /proc/PID/maps (proc(5)). */
+struct map {
+	uint64_t start, end; /* [start, end) */
+	uint64_t offset;     /* in the file, bytes */
+	int prot;	     /* PROT_READ | PROT_WRITE | PROT_EXEC */
+	bool shared;
+	bool deleted; /* the kernel's " (deleted)" suffix, removed from name */
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;
+	const char *name; /* octal escapes decoded; "" if none; owned by struct maps */
+};
+
+struct maps {
+	struct map *v; /* by address */
+	size_t n;
+	char *text; /* holds the names */
+};
+
+/* Pure: parses text (copied). -EINVAL on a malformed line, -ENOMEM. The caller frees with
+ * maps_free. */
+HM_MUST_CHECK int maps_parse(const char *text, size_t len, struct maps *out);
+HM_MUST_CHECK int maps_read(const struct target *t, struct maps *out, struct diag *d);
+void maps_free(struct maps *m);
+/* The mapping that holds addr, or NULL. Binary search. */
+const struct map *maps_find(const struct maps *m, uint64_t addr);
+/* True if the mapping is anonymous memory: no inode and no file name ("[heap]", "[stack]",
+ * "[anon:...]" count). */
+bool map_is_anon(const struct map *m);
+
+/* Bytes, from /proc/PID/smaps_rollup (Linux 4.14), summed from smaps where that is missing. */
+struct usage {
+	uint64_t rss, pss, anon, swap, lazyfree, locked, anon_huge, shmem_huge, private_dirty;
+};
+HM_MUST_CHECK int usage_parse(const char *text, struct usage *out);
+HM_MUST_CHECK int usage_read(const struct target *t, struct usage *out, struct diag *d);
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_THREADS_H
+#define HM_THREADS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "maps.h"
+#include "modules.h"
+#include "target.h"
+
+/* One thread as /proc/PID/task/TID shows it: nothing is stopped. */
+struct thread {
+	pid_t tid;
+	char state;    /* R S D Z T t X I */
+	char name[64]; /* escaped */
+	bool in_syscall;
+	long nr; /* system call, -1 if not in one */
+	uint64_t arg[6];
+	uint64_t sp, pc; /* 0 while running */
+	uint64_t tcb;	 /* struct pthread found at the end of its stack, 0 if not found */
+	uint64_t stack_lo, stack_hi; /* the mapping that holds sp, 0 if none */
+	bool has_arena;		     /* thread_arena of glibc is set: it has called malloc */
+	int rank;		     /* smaller is better; see thread_rank */
+	const char *reason; /* why it is not usable, or what it is waiting in; static text */
+	bool usable;
+};
+
+struct threads {
+	struct thread *v;
+	size_t n;
+};
+
+/* All threads, unranked: tid, state, name, system call, sp, pc. Threads that end meanwhile are left
+ * out. */
+HM_MUST_CHECK int threads_read(const struct target *t, struct threads *out, struct diag *d);
+void threads_free(struct threads *t);
+/*
+ * Ranks and sorts, best candidate first: threads that own a glibc arena before those that do not;
+ * among them first one asleep in a call that the kernel restarts by itself, then one in a call
+ * whose EINTR we heal, last a running one. Never usable: D, Z, X, t, T; a stack that is neither the
+ * main stack nor one with a TCB at its end. mods may be NULL: then has_arena stays false.
+ */
+HM_MUST_CHECK int threads_rank(const struct target *t, const struct maps *maps,
+			       const struct modules *mods, struct threads *list);
+/* How the kernel treats an interrupted call: facts in one table. */
+enum restart_kind {
+	RESTART_KERNEL, /* returns -ERESTART*: restarts by itself */
+	RESTART_HEAL,	/* returns -EINTR after a mere stop; safe to ask for again */
+	RESTART_NEVER,	/* not to be interrupted, or not asleep in a wait at all */
+};
+struct syscall_fact {
+	long nr;
+	const char *name;
+	enum restart_kind restart;
+	bool waits; /* a call in which threads sleep for long */
+};
+const struct syscall_fact *syscall_fact(long nr); /* NULL if not in the table */
+#endif

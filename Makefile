@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One Makefile, no recursion. Everything that is built lies under $(BUILD), the program at ./heapmedic.
-# Useful variables: V=1 shows commands, CC=clang, SAN=1 builds with ASan and UBSan (use another BUILD).
+#
+#   make            the program                      make test     install what is missing, build, run every test
+#   make demo       see it work in a minute          make lint     format check and static analysis
+#   make unit live  only the one kind of test        make static   ./heapmedic-static, for distroless images
+#
+# V=1 shows the commands, CC=clang uses clang, SAN=1 builds with ASan and UBSan (into build-san, so that nothing is mixed).
 
+ifdef SAN
+BUILD ?= build-san
+endif
 BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
-PROG ?= heapmedic
+PROG ?= $(if $(filter build,$(BUILD)),heapmedic,$(BUILD)/heapmedic)
 VERSION := 0.1.0
 
 CC ?= cc
@@ -23,18 +31,40 @@ ifdef SAN
 override CFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=address,undefined
 endif
-# Looked up only where something is compiled: `make clean` and `make install-deps` work without the libraries.
-LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PKGS))
-LIBS = $(shell $(PKG_CONFIG) --libs $(PKGS)) -lreadline
+# Asked once, and only where something is compiled: `make clean` and `make install-deps` work without the libraries.
+LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS)))$(LIB_CFLAGS)
+LIBS = $(eval LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lreadline)$(LIBS)
+STATIC_LIBS = $(shell $(PKG_CONFIG) --static --libs $(PKGS)) -lreadline -ltinfo -llzma
 
 LIB_SRC := $(sort $(wildcard inject/*.c agent/*.c)) $(filter-out repl/main.c,$(sort $(wildcard repl/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/inject/payload_blob.o
 MAIN_OBJ := $(BUILD)/repl/main.o
-UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
-LIVE_SRC := $(sort $(wildcard tests/live/*.c))
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
+LIVE_SRC := $(sort $(wildcard tests/live/test_*.c))
+LIVE_BIN := $(LIVE_SRC:%.c=$(BUILD)/%)
+LIVE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIVE_SRC),$(sort $(wildcard tests/live/*.c))))
+UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildcard tests/unit/*.c))))
 
-.PHONY: all clean
+# Headers that are generated, so that the first build makes them before anything includes them.
+GEN_HDR :=
+
+.PHONY: all test unit live victims demo lint format static install install-deps deps clean FORCE
+.SECONDARY:
 all: $(PROG)
+
+# `make test` and `make demo` promise to work on a fresh machine: there the packages come before the first compilation.
+DEPS := $(if $(filter test demo,$(MAKECMDGOALS)),deps)
+deps:
+	@scripts/install-deps.sh build $(if $(filter test,$(MAKECMDGOALS)),test)
+install-deps:
+	scripts/install-deps.sh build test lint
+
+# Other flags or another compiler than last time: compile again.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(subst ','\'',$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))' | cmp -s - $@ || \
+		echo '$(CC) $(subst ','\'',$(CPPFLAGS) $(CFLAGS) $(LDFLAGS))' >$@
 
 $(PROG): $(MAIN_OBJ) $(BUILD)/libheapmedic.a
 	@echo "  LD      $@"
@@ -44,7 +74,7 @@ $(BUILD)/libheapmedic.a: $(LIB_OBJ)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c $(BUILD)/flags | $(DEPS) $(GEN_HDR)
 	@echo "  CC      $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
@@ -55,7 +85,7 @@ PAYLOAD_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -fPIC -fno-
 	-fno-jump-tables -fno-asynchronous-unwind-tables -fno-builtin -mgeneral-regs-only -fvisibility=hidden \
 	-nostdlib -static -Wl,-z,noexecstack -Wl,--build-id=none
 
-$(BUILD)/payload.elf: $(PAYLOAD_SRC) inject/payload/payload.lds inject/payload/abi.h
+$(BUILD)/payload.elf: $(PAYLOAD_SRC) inject/payload/payload.lds inject/payload/abi.h | $(DEPS)
 	@echo "  PAYLOAD $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PAYLOAD_FLAGS) -T inject/payload/payload.lds -o $@ $(PAYLOAD_SRC)
@@ -68,7 +98,87 @@ $(BUILD)/inject/payload_blob.o: inject/payload/blob.S $(BUILD)/payload.bin
 	@mkdir -p $(@D)
 	$(Q)$(CC) -DPAYLOAD_BIN='"$(BUILD)/payload.bin"' -c -o $@ $<
 
+# ---- tests: one program per file, so that one that does not build or crashes says so by its name
+$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(UNIT_OBJ) $(BUILD)/libheapmedic.a
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
+
+# Live tests know only the program, its output and the victim: nothing of ours is linked into them.
+$(BUILD)/tests/live/test_%: $(BUILD)/tests/live/test_%.o $(LIVE_OBJ)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs jansson) -lcriterion
+
+RUN = HEAPMEDIC=$(abspath $(PROG)) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
+test: $(PROG) $(UNIT_BIN) $(LIVE_BIN) victims
+	@$(RUN) $(UNIT_BIN) $(LIVE_BIN)
+unit: $(UNIT_BIN)
+	@$(RUN) $(UNIT_BIN)
+live: $(PROG) $(LIVE_BIN) victims
+	@$(RUN) $(LIVE_BIN)
+
+# ---- victims: the programs that the live tests attach to. Never with sanitizers, whatever the rest is built with.
+VICTIMS ?= $(BUILD)/victims
+VICTIM_CC ?= gcc
+VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
+VICTIM_C := retained eight single busy spin dying
+VICTIM_ALL := $(VICTIM_C) jemlinked m32 musl nolibc gocgo Jvm.class py.py
+
+victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
+
+$(VICTIM_C:%=$(VICTIMS)/%): $(VICTIMS)/%: tests/victims/%.c tests/victims/victim.h | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $<
+$(VICTIMS)/jemlinked: tests/victims/retained.c tests/victims/victim.h | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< -ljemalloc
+$(VICTIMS)/m32: tests/victims/single.c tests/victims/victim.h | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -m32 -o $@ $<
+$(VICTIMS)/musl: tests/victims/single.c tests/victims/victim.h | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)musl-gcc $(VICTIM_FLAGS) -o $@ $<
+$(VICTIMS)/nolibc: tests/victims/nolibc.S | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) -nostdlib -static -Wl,-z,noexecstack -o $@ $<
+# Nothing is fetched: the program uses the standard library only. The caches stay under $(BUILD).
+$(VICTIMS)/gocgo: tests/victims/gocgo/main.go | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)cd $(<D) && GOFLAGS=-mod=mod GOPROXY=off GO111MODULE=auto CGO_ENABLED=1 GOCACHE=$(abspath $(BUILD))/go-cache \
+		GOPATH=$(abspath $(BUILD))/go-path go build -o $(abspath $@) $(<F)
+$(VICTIMS)/Jvm.class: tests/victims/Jvm.java | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)javac -d $(@D) $<
+$(VICTIMS)/py.py: tests/victims/py.py | $(DEPS)
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
+demo: $(PROG) $(VICTIMS)/retained
+	@scripts/demo.sh ./$(PROG) $(VICTIMS)/retained
+
+# ---- the rest
+lint: $(GEN_HDR)
+	@scripts/lint.sh
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+static: heapmedic-static
+heapmedic-static: $(MAIN_OBJ) $(BUILD)/libheapmedic.a
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ -Wl,--start-group $(STATIC_LIBS) -Wl,--end-group
+
+install: $(PROG)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/heapmedic
+	install -m 755 $(PROG) $(DESTDIR)$(PREFIX)/bin/heapmedic
+	for f in scripts/*.hm; do [ ! -e "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(PREFIX)/share/heapmedic/ || exit 1; done
+
 clean:
-	rm -rf $(BUILD) $(PROG)
+	rm -rf $(BUILD) build-san build-clang heapmedic heapmedic-static
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

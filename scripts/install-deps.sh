@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Usage: install-deps.sh GROUP...      GROUP is build, test or lint
+#
+# Installs with apt what is missing on Debian and Ubuntu, and does nothing (not even apt-get update) when nothing is. Who is not
+# root is told the command. Services that come with a package (redis) are not started.
+set -u
+
+# One line per need: how to see that it is there, and the package that brings it. A command may come from several packages
+# (javac, go), a library is asked for by its package.
+needs() {
+	case $1 in
+	build) cat <<-END ;;
+		cmd gcc gcc
+		cmd make make
+		cmd pkg-config pkg-config
+		cmd objcopy binutils
+		cmd readelf binutils
+		pkg libc6-dev libc6-dev
+		pkg libunwind-dev libunwind-dev
+		pkg libelf-dev libelf-dev
+		pkg libjansson-dev libjansson-dev
+		pkg libexpat1-dev libexpat1-dev
+		pkg libreadline-dev libreadline-dev
+		pkg zlib1g-dev zlib1g-dev
+		pkg liblzma-dev liblzma-dev
+	END
+	test) cat <<-END ;;
+		pkg libcriterion-dev libcriterion-dev
+		cmd redis-server redis-server
+		cmd go golang-go
+		cmd java default-jdk-headless
+		cmd javac default-jdk-headless
+		cmd python3 python3
+		cmd setpriv util-linux
+		cmd musl-gcc musl-tools
+		pkg libjemalloc2 libjemalloc2
+		pkg libjemalloc-dev libjemalloc-dev
+		lib32 - gcc-multilib
+	END
+	lint) cat <<-END ;;
+		cmd clang clang
+		cmd clang-format clang-format
+		cmd clang-tidy clang-tidy
+		cmd cppcheck cppcheck
+		cmd shellcheck shellcheck
+		cmd git git
+	END
+	*)
+		echo "install-deps: unknown group $1: build, test and lint are known" >&2
+		return 1
+		;;
+	esac
+}
+
+there() { # KIND NAME
+	case $1 in
+	cmd) command -v "$2" >/dev/null 2>&1 ;;
+	pkg) dpkg-query -W -f '${db:Status-Abbrev}' "$2" 2>/dev/null | grep -q '^ii' ;;
+	lib32) [ -e "$(gcc -m32 -print-file-name=libgcc.a 2>/dev/null)" ] && [ -e "$(gcc -m32 -print-file-name=crt1.o 2>/dev/null)" ] ;;
+	esac
+}
+
+[ $# -gt 0 ] || set -- build
+command -v dpkg-query >/dev/null || {
+	echo "install-deps: this is neither Debian nor Ubuntu; what is needed stands in $0" >&2
+	exit 1
+}
+for group; do
+	needs "$group" >/dev/null || exit 2
+done
+missing=$(for group; do needs "$group"; done | while read -r kind name package; do
+	there "$kind" "$name" || echo "$package"
+done | sort -u | tr '\n' ' ')
+missing=${missing% }
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "install-deps: missing: $missing" >&2
+	echo "install-deps: run: sudo apt-get update && sudo apt-get install -y --no-install-recommends $missing" >&2
+	exit 1
+fi
+
+# A package's own start script asks policy-rc.d whether it may start its service: 101 is no (invoke-rc.d(8)).
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+	printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy || exit 1
+	trap 'rm -f $policy' EXIT
+	trap 'exit 1' INT TERM HUP
+fi
+echo "install-deps: installing $missing"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q </dev/null || exit 1
+# shellcheck disable=SC2086 # a list of packages
+apt-get install -y -q --no-install-recommends $missing </dev/null || exit 1
+# Where systemd runs, a service that was not there before must not start at the next boot either.
+case " $missing " in
+*" redis-server "*) [ ! -d /run/systemd/system ] || systemctl disable --now redis-server >/dev/null 2>&1 || true ;;
+esac

@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Usage: run-tests.sh BUILD TEST-PROGRAM...
+#
+# Runs Criterion programs one after another and adds up what really ran. The last line is 'N passed, N failed, N skipped'.
+# Not zero when a test failed, when a program ran no test or ended without its report, when a sanitizer wrote a report (Criterion
+# calls a test passed whose process leaked), and, with CI=true, when a test was skipped for another cause than the
+# environment (its text then starts with "environment:"): on CI everything that can be installed is installed.
+set -u
+
+build=$1
+shift
+passed=0 failed=0 skipped=0
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+
+# Every process below inherits these. Exit code 99 is none of the program's own, so that a report is never taken for a result.
+if [ -n "${SAN:-}" ]; then
+	export ASAN_OPTIONS="log_path=$tmp/san:exitcode=99:detect_leaks=1:allow_user_segv_handler=1"
+	export UBSAN_OPTIONS="log_path=$tmp/san:print_stacktrace=1"
+fi
+
+complain() {
+	printf '%s\n' "$*" >&2
+	failed=$((failed + 1))
+}
+
+run() { # PROGRAM
+	report=$tmp/tap
+	rm -f "$report" "$tmp"/san.*
+	echo "== ${1#"$build"/}"
+	# Live tests measure what other processes do: one at a time.
+	case $1 in */live/*) jobs=1 ;; *) jobs=2 ;; esac
+	"$1" --tap="$report" --short-filename -j$jobs --timeout "${TEST_TIMEOUT:-120}" </dev/null
+	rc=$?
+	if [ ! -s "$report" ]; then
+		complain "$1 ended with $rc and without a report"
+		return
+	fi
+	s=$(grep -c '^ok .* # SKIP ' "$report")
+	p=$(($(grep -c '^ok ' "$report") - s))
+	f=$(grep -c '^not ok ' "$report")
+	planned=$(sed -n 's/^1\.\.\([0-9]*\)$/\1/p' "$report" | awk '{n += $1} END {print n + 0}')
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	grep '^not ok ' "$report" | sed 's/^/   /'
+	sed -n 's/^ok - \(.* # SKIP .*\)/   skipped \1/p' "$report"
+	[ "$planned" -gt 0 ] || complain "$1 has no tests"
+	[ $((p + f + s)) -eq "$planned" ] || complain "$1: $planned tests planned, $((p + f + s)) reported"
+	[ $rc -eq 0 ] || [ "$f" -gt 0 ] || complain "$1 ended with $rc though no test failed"
+	for log in "$tmp"/san.*; do
+		[ -e "$log" ] || continue
+		head -n 60 "$log" >&2
+		complain "$1: a sanitizer wrote a report"
+	done
+	if [ "${CI:-}" = true ]; then
+		n=$(grep '^ok .* # SKIP ' "$report" | grep -vc '# SKIP environment:')
+		[ "$n" -eq 0 ] || complain "$1: $n skipped for something that CI must have"
+	fi
+}
+
+for program; do
+	run "$program"
+done
+[ $((passed + failed)) -gt 0 ] || complain "no test was run"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

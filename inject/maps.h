@@ -7,6 +7,7 @@
 
 #include "diag.h"
 #include "target.h"
+#include "usage.h"
 
 /* One line of /proc/PID/maps (proc(5)). */
 struct map {
@@ -36,11 +37,4 @@ const struct map *maps_find(const struct maps *m, uint64_t addr);
 /* True if the mapping is anonymous memory: no inode and no file name ("[heap]", "[stack]",
  * "[anon:...]" count). */
 bool map_is_anon(const struct map *m);
-
-/* Bytes, from /proc/PID/smaps_rollup (Linux 4.14), summed from smaps where that is missing. */
-struct usage {
-	uint64_t rss, pss, anon, swap, lazyfree, locked, anon_huge, shmem_huge, private_dirty;
-};
-HM_MUST_CHECK int usage_parse(const char *text, struct usage *out);
-HM_MUST_CHECK int usage_read(const struct target *t, struct usage *out, struct diag *d);
 #endif

@@ -16,8 +16,9 @@ struct module {
 	uint64_t start, end;	       /* lowest and highest mapped address */
 	uint64_t text_start, text_end; /* executable part */
 	uint64_t eh_frame_hdr;	       /* address of PT_GNU_EH_FRAME, 0 if none */
-	bool is_main;		       /* the program itself */
-	bool is_ldso;		       /* the dynamic linker */
+	uint64_t link_map;    /* address of its entry in the target's link map, 0 unknown */
+	bool is_main;	      /* the program itself */
+	bool is_ldso;	      /* the dynamic linker */
 	bool preloaded;	      /* stands in front of the program's own libraries: LD_PRELOAD */
 	struct elf_file *elf; /* NULL if no file could be opened: then elf_error says why */
 	int elf_error;

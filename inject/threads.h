@@ -8,6 +8,7 @@
 
 #include "maps.h"
 #include "modules.h"
+#include "syscalls.h"
 #include "target.h"
 
 /* One thread as /proc/PID/task/TID shows it: nothing is stopped. */
@@ -44,17 +45,4 @@ void threads_free(struct threads *t);
  */
 HM_MUST_CHECK int threads_rank(const struct target *t, const struct maps *maps,
 			       const struct modules *mods, struct threads *list);
-/* How the kernel treats an interrupted call: facts in one table. */
-enum restart_kind {
-	RESTART_KERNEL, /* returns -ERESTART*: restarts by itself */
-	RESTART_HEAL,	/* returns -EINTR after a mere stop; safe to ask for again */
-	RESTART_NEVER,	/* not to be interrupted, or not asleep in a wait at all */
-};
-struct syscall_fact {
-	long nr;
-	const char *name;
-	enum restart_kind restart;
-	bool waits; /* a call in which threads sleep for long */
-};
-const struct syscall_fact *syscall_fact(long nr); /* NULL if not in the table */
 #endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_USAGE_H
+#define HM_USAGE_H
+#include <stdint.h>
+
+#include "diag.h"
+#include "target.h"
+
+/* Bytes, from /proc/PID/smaps_rollup (Linux 4.14), summed from smaps where that is missing. */
+struct usage {
+	uint64_t rss, pss, anon, swap, lazyfree, locked, anon_huge, shmem_huge, private_dirty;
+};
+/*
+ * Pure: adds up each field over all mappings that the text tells of, so that one parser reads
+ * smaps_rollup and smaps. -EINVAL if there is no Rss at all, or a number is damaged or too large.
+ */
+HM_MUST_CHECK int usage_parse(const char *text, struct usage *out);
+HM_MUST_CHECK int usage_read(const struct target *t, struct usage *out, struct diag *d);
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef VICTIM_H
+#define VICTIM_H
+/*
+ * What every victim does: says "ready" on stdout once it is set up, works and checks itself until
+ * its standard input ends, and then exits 0. Whatever it finds wrong goes to stderr and makes it
+ * exit 1 at once: the tests look at both.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+/* A wait may end this much late on a loaded machine, and one that is restarted begins anew. Early
+ * is never allowed. */
+#define SLACK_MS 5000ull
+
+#ifndef PR_SET_PTRACER
+#define PR_SET_PTRACER 0x59616d61
+#endif
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+__attribute__((noreturn, format(printf, 1, 2))) static inline void wrong(const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	va_end(ap);
+	if (n < 0 || n > (int)sizeof(line) - 2)
+		n = (int)sizeof(line) - 2;
+	line[n++] = '\n';
+	if (write(STDERR_FILENO, line, (size_t)n) != n)
+		_exit(2);
+	_exit(1);
+}
+
+/* Yama's scope 1 lets only ancestors attach; a test's heapmedic is a sibling. */
+static inline void victim_ready(void)
+{
+	prctl(PR_SET_PTRACER, (unsigned long)-1, 0, 0, 0);
+	if (write(STDOUT_FILENO, "ready\n", 6) != 6)
+		wrong("write: %s", strerror(errno));
+}
+
+/* Waits up to ms for the end of standard input; anything that is written there is ignored. */
+static inline int victim_over(int ms)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	char buf[64];
+	int n = poll(&p, 1, ms);
+
+	if (n < 0)
+		wrong("poll(stdin): %s", strerror(errno));
+	if (n == 0)
+		return 0;
+	return read(STDIN_FILENO, buf, sizeof(buf)) == 0;
+}
+
+/* The wait that began at start and should have lasted ms has ended. */
+static inline void check_wait(const char *what, uint64_t start, uint64_t ms)
+{
+	uint64_t took = now_ns() - start;
+
+	if (took < ms * MS)
+		wrong("%s returned after %llu us of %llu ms", what,
+		      (unsigned long long)(took / 1000), (unsigned long long)ms);
+	if (took > (ms + SLACK_MS) * MS)
+		wrong("%s returned after %llu ms, not %llu", what, (unsigned long long)(took / MS),
+		      (unsigned long long)ms);
+}
+#endif

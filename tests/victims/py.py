@@ -11,9 +11,10 @@ def wrong(text):
     os._exit(1)
 
 
-# Blocks over 512 bytes come from malloc. The pin is allocated last and stays, so that what is below cannot be given back.
+# Blocks over 512 bytes come from malloc. The pin is as large as they are, so that it fits no hole and lies above them: what is
+# below it cannot be given back by free alone.
 blocks = [b"x" * 16000 for _ in range(6000)]
-pin = [b"y" * 600 for _ in range(10)]
+pin = b"y" * 16000
 del blocks
 os.write(1, b"ready\n")
 live = {}
@@ -32,5 +33,5 @@ while True:
     for key, value in live.items():
         if value.count(value[0]) != len(value):
             wrong("a block of %d bytes has changed" % len(value))
-    if pin[9] != b"y" * 600:
+    if pin != b"y" * 16000:
         wrong("the pin has changed")

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef LIVE_VICTIM_H
+#define LIVE_VICTIM_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * A process that heapmedic is tried on. Nothing here returns an error: what goes wrong fails the
+ * running test. A victim dies with its test, whatever becomes of that.
+ */
+struct victim {
+	pid_t pid;
+	int in, out, err; /* our ends of its standard streams; in is -1 once closed */
+};
+
+/* How to start one. */
+struct victim_plan {
+	const char *argv[24]; /* "@NAME" means NAME in the directory of built victims */
+	const char *env;      /* one NAME=VALUE to add, or NULL */
+	bool silent;	      /* it does not say "ready": the caller waits by other means */
+};
+
+/* Starts it and waits until it has said "ready". */
+void victim_start(struct victim *v, const struct victim_plan *plan);
+/* The plain case: a program of the victims directory with at most two arguments (may be NULL). */
+void victim_start_named(struct victim *v, const char *name, const char *arg1, const char *arg2);
+/* Is there, not stopped, not a zombie, and has said nothing since it was ready. */
+void victim_check(struct victim *v);
+/* victim_check, then closes its standard input and requires exit 0 and not a word on the way. */
+void victim_stop(struct victim *v);
+/* Ends it without looking. */
+void victim_kill(struct victim *v);
+/* Waits for its end and requires this exit status. */
+void victim_wait_exit(struct victim *v, int status);
+/* The path of a built victim, in a static buffer. */
+const char *victim_path(const char *name);
+
+/*
+ * What must be the same before and after anybody has looked at a process: its threads with their
+ * signal masks, signal actions, descriptors and anonymous executable memory.
+ */
+#define STATE_MAX 512
+struct thread_state {
+	pid_t tid;
+	uint64_t blocked;
+};
+struct state {
+	struct thread_state thread[STATE_MAX];
+	size_t threads;
+	uint64_t ignored, caught;
+	size_t fds, code_regions;
+};
+
+enum state_freedom {
+	STATE_EXACT = 0,
+	STATE_THREADS_VARY = 1, /* a runtime that starts and ends threads as it likes */
+};
+
+void state_take(const struct victim *v, struct state *s);
+/*
+ * Requires that v is as in before: no thread more or less, nobody traces it, nothing named after us
+ * is mapped. Descriptors are looked at repeatedly, because victims open and close some themselves.
+ */
+void state_same(const struct victim *v, const struct state *before, enum state_freedom freedom);
+
+/* A number from /proc/PID/NAME, such as ("smaps_rollup", "Rss:") in kB; -1 without such a line. */
+long proc_number(pid_t pid, const char *file, const char *key);
+/* The state letter in /proc/PID/status, 0 if there is no such process. */
+char proc_state(pid_t pid);
+/* Waits up to 10 s until proc_state is one of letters. */
+void proc_wait_state(pid_t pid, const char *letters);
+/* The process's threads; returns how many, at most max. */
+size_t proc_tids(pid_t pid, pid_t *tid, size_t max);
+uint64_t now_ns(void);
+void sleep_ns(uint64_t ns);
+#endif

@@ -40,4 +40,11 @@ const struct allocator *process_allocator(const struct process *p, const char *n
  */
 HM_MUST_CHECK int process_call(struct process *p, uint64_t fn, const uint64_t arg[6], uint64_t *ret,
 			       uint64_t *ns, struct diag *d);
+/*
+ * Runs calls that were prepared in the session's scratch (process_session first). Where the session
+ * is lost by it (exit 3, 8, 9) it is dropped: scratch is gone then.
+ */
+HM_MUST_CHECK int process_calls(struct process *p, struct call *v, size_t n, struct diag *d);
+/* How long threads were held so far, in this session and those before it. */
+void process_held(const struct process *p, struct held *out);
 #endif

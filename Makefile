@@ -79,6 +79,14 @@ $(BUILD)/%.o: %.c $(BUILD)/flags | $(DEPS) $(GEN_HDR)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
 
+# ---- the table of jemalloc's mallctl names, from the list that people edit
+$(BUILD)/gen/mallctl_table.inc: agent/mallctl.tsv scripts/mallctl-table.awk
+	@echo "  GEN     $@"
+	@mkdir -p $(@D)
+	$(Q)awk -f scripts/mallctl-table.awk agent/mallctl.tsv > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/agent/mallctl.o: $(BUILD)/gen/mallctl_table.inc
+
 # ---- the code that runs inside the target: position independent, no relocations, general registers only
 PAYLOAD_SRC := inject/payload/payload.c inject/payload/entry.S
 PAYLOAD_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -fPIC -fno-stack-protector -fcf-protection=none \

@@ -7,17 +7,24 @@
 
 #include "../inject/diag.h"
 
-/* malloc_info's XML as numbers. Pure. Units: bytes and counts; all 64 bit. */
+/*
+ * malloc_info's XML, or the text of malloc_stats, as numbers. Pure. Units: bytes and counts; all 64
+ * bit. As glibc counts: system and in_use are without mmapped chunks, thread caches are in use.
+ */
 enum info_flag {
 	INFO_FREE_OVER_SYSTEM = 1, /* more free than the arena has */
 	INFO_WRAPPED =
 		2, /* a 32-bit counter has wrapped (undone where proven, else only flagged) */
 	INFO_TOTAL_DIFFERS = 4, /* the printed total is not the sum of the arenas */
 	INFO_CUT = 8,		/* the text ended early */
+	INFO_TOP_IN_USE = 16,	/* before 2.31 the top chunk is in no free row: counted as in use */
 };
 struct info_arena {
 	unsigned index;
-	uint64_t system, max, in_use, free, fast, aspace, mprotect;
+	uint64_t system, max;
+	uint64_t in_use;     /* system - free */
+	uint64_t free, fast; /* free: all of it, fast bins and top included */
+	uint64_t aspace, mprotect;
 	uint64_t free_count, fast_count;
 	unsigned subheaps;
 	unsigned flags;
@@ -30,12 +37,21 @@ struct glibc_info {
 	bool has_total;
 };
 /*
- * Parses text of malloc_info (also with text glued around it, or cut: flagged) with expat; entity
- * declarations are refused. -EINVAL with a diag (exit 1, "bad-malloc-info", line number) when there
- * is no malloc_info in it at all.
+ * Parses the first malloc_info in text with expat: also with text glued around and between its
+ * lines, with quotes escaped as in a JSON log, or cut (flagged: the arenas that are complete
+ * count). Declarations of entities are refused. Where there is none, the text of malloc_stats (see
+ * glibc_stats.h). The printed "rest" sizes contain the flag bits of each chunk's size field; they
+ * are taken out where the rows say how many. -EINVAL with a diag (exit 1, "bad-malloc-info") when
+ * there is neither, -ENOMEM. The caller ends out with glibc_info_free.
  */
 HM_MUST_CHECK int glibc_info_parse(const char *text, size_t len, struct glibc_info *out,
 				   struct diag *d);
 void glibc_info_free(struct glibc_info *i);
+/* "free-over-system", "wrapped" ...; "" for an unknown bit. */
 const char *info_flag_name(unsigned bit);
+/* Appends to out->arena, at most GLIBC_INFO_ARENAS (-E2BIG), -ENOMEM. */
+#define GLIBC_INFO_ARENAS ((size_t)65536)
+HM_MUST_CHECK int glibc_info_add(struct glibc_info *i, const struct info_arena *a);
+/* Sums the arenas into total (its flags are kept). */
+void glibc_info_sum(struct glibc_info *i);
 #endif

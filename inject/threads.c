@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mem.h"
+#include "tcb.h"
+#include "tls.h"
+
+/* What a borrowed thread needs below its stack pointer: the saved frame and the calls made on it.
+ */
+#define STACK_ROOM ((uint64_t)16 * 1024)
+
+/* ---- reading */
+
+/* One read is all: these files are a line, made up at once. len is the room, the NUL included. */
+static int read_line(int dirfd, const char *path, char *buf, size_t len)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	do
+		n = read(fd, buf, len - 1);
+	while (n < 0 && errno == EINTR);
+	err = n < 0 ? -errno : n == 0 ? -ESRCH : 0;
+	close(fd);
+	if (err)
+		return err;
+	buf[n] = '\0';
+	return 0;
+}
+
+/*
+ * "running", "NR arg0 .. arg5 sp pc" or "-1 sp pc" (blocked, but not in a call). Anything else
+ * leaves the thread as one that runs.
+ */
+static void parse_syscall(const char *s, struct thread *th)
+{
+	uint64_t v[8];
+	size_t n = 0, want;
+	char *end;
+	long nr;
+
+	errno = 0;
+	nr = strtol(s, &end, 10);
+	if (end == s || errno || nr < -1)
+		return;
+	want = nr >= 0 ? 8 : 2;
+	for (; n < want && *end == ' '; n++) {
+		s = end;
+		v[n] = strtoull(s, &end, 16);
+		if (end == s || errno)
+			return;
+	}
+	if (n != want)
+		return;
+	th->sp = v[n - 2];
+	th->pc = v[n - 1];
+	if (nr >= 0) {
+		th->nr = nr;
+		th->in_syscall = true;
+		memcpy(th->arg, v, sizeof(th->arg));
+	}
+}
+
+/* -ESRCH if it has ended. */
+static int read_thread(int taskfd, pid_t tid, struct thread *th)
+{
+	char path[32], line[1024];
+	int r;
+
+	memset(th, 0, sizeof(*th));
+	th->tid = tid;
+	th->nr = -1;
+	snprintf(path, sizeof(path), "%d/stat", (int)tid);
+	r = read_line(taskfd, path, line, sizeof(line));
+	if (r)
+		return r == -ENOENT ? -ESRCH : r;
+	if (stat_parse(line, &th->state, NULL, NULL) || stat_comm(line, th->name, sizeof(th->name)))
+		return -EBADMSG;
+	/* needs the right to attach; without it stack and call stay unknown */
+	snprintf(path, sizeof(path), "%d/syscall", (int)tid);
+	if (read_line(taskfd, path, line, sizeof(line)) == 0)
+		parse_syscall(line, th);
+	return 0;
+}
+
+static int add_thread(struct threads *out, size_t *cap, const struct thread *th)
+{
+	if (out->n == *cap) {
+		size_t want = *cap ? *cap * 2 : 64;
+		struct thread *v = reallocarray(out->v, want, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		out->v = v;
+		*cap = want;
+	}
+	out->v[out->n++] = *th;
+	return 0;
+}
+
+static int read_dir(DIR *dir, struct threads *out)
+{
+	const struct dirent *e;
+	size_t cap = 0;
+
+	while ((e = readdir(dir)) != NULL) {
+		struct thread th;
+		char *end;
+		long tid = strtol(e->d_name, &end, 10);
+		int r;
+
+		if (*end || tid <= 0)
+			continue;
+		r = read_thread(dirfd(dir), (pid_t)tid, &th);
+		if (r == -ESRCH)
+			continue;
+		if (!r)
+			r = add_thread(out, &cap, &th);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+int threads_read(const struct target *t, struct threads *out, struct diag *d)
+{
+	int fd, err;
+	DIR *dir;
+
+	memset(out, 0, sizeof(*out));
+	fd = openat(t->procfd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == ESRCH
+			       ? target_gone(t, d)
+			       : diag_internal(d, -errno, "/proc/PID/task");
+	dir = fdopendir(fd);
+	if (!dir) {
+		err = -errno;
+		close(fd);
+		return diag_internal(d, err, "/proc/PID/task");
+	}
+	err = read_dir(dir, out);
+	closedir(dir);
+	if (!err && out->n)
+		return 0;
+	threads_free(out);
+	return err ? diag_internal(d, err, "/proc/PID/task") : target_gone(t, d);
+}
+
+void threads_free(struct threads *t)
+{
+	free(t->v);
+	memset(t, 0, sizeof(*t));
+}
+
+/* ---- ranking */
+
+/* Smaller is better; the arena counts first, then how the interruption will be mended. */
+enum {
+	RANK_KERNEL = 0,
+	RANK_HEAL = 1,
+	RANK_FAULT = 2,
+	RANK_RUNNING = 3,
+	RANK_NO_ARENA = 10,
+	RANK_UNUSABLE = 100
+};
+
+/* Why a thread in this state cannot be borrowed, NULL if it can. */
+static const char *state_reason(char state)
+{
+	switch (state) {
+	case 'R':
+	case 'S':
+		return NULL;
+	case 'D':
+		return "in an uninterruptible wait";
+	case 'T':
+		return "stopped by a signal";
+	case 't':
+		return "stopped by a tracer";
+	case 'Z':
+	case 'X':
+		return "ended";
+	default:
+		return "in an unknown state";
+	}
+}
+
+static bool is_main_stack(const struct map *m)
+{
+	return strcmp(m->name, "[stack]") == 0;
+}
+
+/*
+ * Why the stack of th will not do, NULL if it will. Fills stack_lo, stack_hi and tcb. nstid is its
+ * tid as its own pid namespace counts.
+ */
+static const char *stack_reason(const struct target *t, const struct maps *maps,
+				struct tcb_finder *f, struct thread *th, pid_t nstid)
+{
+	const struct map *m;
+
+	th->stack_lo = th->stack_hi = th->tcb = 0;
+	if (!th->sp)
+		return NULL; /* not known before it is stopped */
+	m = maps_find(maps, th->sp);
+	if (!m)
+		return "its stack pointer is outside every mapping";
+	th->stack_lo = m->start;
+	th->stack_hi = m->end;
+	if (th->tid == t->pid) {
+		if (!is_main_stack(m))
+			return "the main thread is not on the main stack (fiber, goroutine or "
+			       "alternate stack)";
+	} else {
+		th->tcb = tcb_find(f, th->sp, m->end, nstid);
+		if (!th->tcb)
+			return "not on its own thread stack (fiber, goroutine or alternate stack)";
+	}
+	if (th->sp - m->start < STACK_ROOM)
+		return "less than 16 KiB of its stack are left";
+	return NULL;
+}
+
+/* Why the call that th is in forbids it, NULL if it does not. Fills the rank otherwise. */
+static const char *call_reason(struct thread *th)
+{
+	const struct syscall_fact *f;
+
+	if (!th->sp || !th->in_syscall) {
+		th->rank = th->sp ? RANK_FAULT : RANK_RUNNING;
+		th->reason = th->sp ? "in the kernel, not in a call" : "running";
+		return NULL;
+	}
+	f = syscall_fact(th->nr);
+	if (!f)
+		return "in a call that is not known to restart";
+	switch (syscall_restart(th->nr, th->arg)) {
+	case RESTART_KERNEL:
+		th->rank = RANK_KERNEL;
+		break;
+	case RESTART_HEAL:
+		th->rank = RANK_HEAL;
+		break;
+	case RESTART_NEVER:
+		return "in a call that must not be interrupted";
+	}
+	th->reason = f->name;
+	return NULL;
+}
+
+/* tid as the target's innermost pid namespace counts; tid itself where it is ours. */
+static pid_t inner_tid(const struct target *t, pid_t tid)
+{
+	struct proc_status st;
+	char path[48];
+
+	snprintf(path, sizeof(path), "task/%d/status", (int)tid);
+	if (status_read(t->procfd, path, &st) || st.nspid_len == 0)
+		return tid;
+	return st.nspid[st.nspid_len - 1];
+}
+
+static uint64_t main_tp(const struct tls_layout *l, const struct maps *maps, struct tcb_finder *f,
+			pid_t nstid)
+{
+	return l->stack_list ? tcb_find_listed(f, l->stack_list, l->link_offset, nstid)
+			     : tcb_find_main(f, maps, nstid);
+}
+
+/* Usable or not, and the thread pointer of each as far as it is known (tps). */
+static void judge(const struct target *t, const struct maps *maps, const struct tls_layout *l,
+		  struct tcb_finder *f, struct threads *list, uint64_t *tps)
+{
+	struct proc_status st;
+	bool nested = status_read(t->procfd, "status", &st) == 0 && st.nspid_len > 1;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct thread *th = &list->v[i];
+		pid_t nstid = nested ? inner_tid(t, th->tid) : th->tid;
+		const char *no = state_reason(th->state);
+
+		if (!no)
+			no = stack_reason(t, maps, f, th, nstid);
+		if (!no)
+			no = call_reason(th);
+		th->usable = !no;
+		if (no) {
+			th->reason = no;
+			th->rank = RANK_UNUSABLE;
+		}
+		tps[i] = th->tid == t->pid ? main_tp(l, maps, f, nstid) : th->tcb;
+	}
+}
+
+static void find_arenas(const struct target *t, const struct tls_layout *l, const uint64_t *tps,
+			struct threads *list)
+{
+	uint64_t off = 0;
+	bool known = tls_arena_offset(t->pid, l, tps, list->n, &off) == 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		uint64_t arena = 0;
+
+		list->v[i].has_arena = known && tps[i] &&
+				       mem_read(t->pid, tps[i] - off, &arena, sizeof(arena)) == 0 &&
+				       arena != 0;
+		if (!list->v[i].has_arena)
+			list->v[i].rank += RANK_NO_ARENA;
+	}
+}
+
+static int compare(const void *pa, const void *pb)
+{
+	const struct thread *a = pa, *b = pb;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return (a->tid > b->tid) - (a->tid < b->tid);
+}
+
+int threads_rank(const struct target *t, const struct maps *maps, const struct modules *mods,
+		 struct threads *list)
+{
+	struct tls_layout layout;
+	struct tcb_finder finder;
+	uint64_t *tps;
+	int err;
+
+	if (list->n == 0)
+		return 0;
+	tls_layout_read(t->pid, mods, &layout);
+	tps = calloc(list->n, sizeof(*tps));
+	if (!tps)
+		return -ENOMEM;
+	err = tcb_finder_init(&finder, t->pid, layout.tid_offset);
+	if (err)
+		goto out;
+	judge(t, maps, &layout, &finder, list, tps);
+	find_arenas(t, &layout, tps, list);
+	qsort(list->v, list->n, sizeof(*list->v), compare);
+	tcb_finder_free(&finder);
+out:
+	free(tps);
+	return err;
+}

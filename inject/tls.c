@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tls.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "mem.h"
+#include "tcb.h"
+
+#define VOTERS 64U /* threads that are asked which word it is */
+#define WORDS  (TLS_BLOCK_MAX / sizeof(uint64_t))
+
+#define DESC_MAX 16384U /* struct rtld_global is 4 KiB */
+
+/* How libc describes a field of its own to debuggers (nptl_db): three 32-bit numbers. */
+struct field_desc {
+	uint32_t bits, count, offset;
+};
+
+/* bits is the size of the field that we count on, 0 for a structure. */
+static int read_desc(pid_t pid, const struct modules *mods, const char *name, uint32_t bits,
+		     uint32_t *offset)
+{
+	struct field_desc desc;
+	struct symbol sym;
+
+	/* in libc, before 2.34 in libpthread */
+	if (modules_symbol(mods, name, &sym) || mem_read(pid, sym.addr, &desc, sizeof(desc)))
+		return -ENOENT;
+	if ((bits && desc.bits != bits) || desc.offset >= DESC_MAX)
+		return -ENOENT;
+	*offset = desc.offset;
+	return 0;
+}
+
+static const struct elf_segment *find_tls(const struct module *mod)
+{
+	const struct elf_segment *seg;
+	size_t n;
+
+	if (!mod->elf)
+		return NULL;
+	n = elf_file_segments(mod->elf, &seg);
+	for (size_t i = 0; i < n; i++) {
+		if (seg[i].type == PT_TLS)
+			return &seg[i];
+	}
+	return NULL;
+}
+
+/*
+ * How far below the thread pointer the module's block begins (TLS variant II). For a static program
+ * it follows from its own PT_TLS; else ld.so has chosen it and noted it in the link map
+ * (l_tls_offset; -1 and -2 are its marks for "dynamic" and "none").
+ */
+static uint64_t read_block_off(pid_t pid, const struct modules *mods, const struct module *libc,
+			       const struct elf_segment *tls)
+{
+	uint32_t field;
+	uint64_t off;
+
+	if (libc->is_main) {
+		uint64_t align = tls->align ? tls->align : 1;
+
+		if (tls->memsz > TLS_BLOCK_MAX || align > 4096 || (align & (align - 1)))
+			return 0;
+		return (tls->memsz + align - 1) & ~(align - 1);
+	}
+	if (!libc->link_map || read_desc(pid, mods, "_thread_db_link_map_l_tls_offset", 64, &field))
+		return 0;
+	if (mem_read(pid, libc->link_map + field, &off, sizeof(off)) || off > (uint64_t)1 << 30)
+		return 0;
+	return off;
+}
+
+static void read_stack_list(pid_t pid, const struct modules *mods, struct tls_layout *out)
+{
+	struct symbol global;
+	uint32_t field;
+
+	if (modules_symbol(mods, "_rtld_global", &global) ||
+	    read_desc(pid, mods, "_thread_db_rtld_global__dl_stack_user", 0, &field) ||
+	    read_desc(pid, mods, "_thread_db_pthread_list", 0, &out->link_offset))
+		return;
+	out->stack_list = global.addr + field;
+}
+
+void tls_layout_read(pid_t pid, const struct modules *mods, struct tls_layout *out)
+{
+	const struct module *libc;
+	const struct elf_segment *tls;
+
+	memset(out, 0, sizeof(*out));
+	out->tid_offset = TCB_TID_OFFSET;
+	if (!mods)
+		return;
+	if (read_desc(pid, mods, "_thread_db_pthread_tid", 32, &out->tid_offset))
+		out->tid_offset = TCB_TID_OFFSET;
+	read_stack_list(pid, mods, out);
+	libc = modules_glibc(mods);
+	tls = libc ? find_tls(libc) : NULL;
+	if (!tls)
+		return;
+	out->rw_lo = libc->start;
+	out->rw_hi = libc->end;
+	out->block_off = read_block_off(pid, mods, libc, tls);
+	out->block_len =
+		(size_t)(tls->memsz < TLS_BLOCK_MAX ? tls->memsz : TLS_BLOCK_MAX) & ~(size_t)7;
+	if (out->block_len > out->block_off)
+		out->block_off = 0; /* would reach above the thread pointer */
+}
+
+/* A thread arena follows the heap_info of its first heap: 32 bytes, 48 since glibc 2.35. */
+static bool is_thread_arena(uint64_t v, tls_read_fn read, void *ctx)
+{
+	/* heap_max_size: 64 MiB; with glibc.malloc.hugetlb 4 huge pages of 2 MiB or 1 GiB */
+	static const uint64_t sizes[] = { (uint64_t)64 << 20, (uint64_t)8 << 20,
+					  (uint64_t)4 << 30 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint64_t heap = v & ~(sizes[i] - 1), owner;
+
+		if (heap == 0 || v - heap < 0x20 || v - heap > 0x40 || v % 16)
+			continue;
+		if (read(ctx, heap, &owner, sizeof(owner)) == 0 && owner == v)
+			return true;
+	}
+	return false;
+}
+
+bool tls_is_arena(uint64_t v, uint64_t rw_lo, uint64_t rw_hi, tls_read_fn read, void *ctx)
+{
+	/* offset of next in malloc_state: glibc 2.27 to 2.42, 2.17 to 2.26, 2.43 */
+	static const uint64_t next_offsets[] = { 2160, 2152, 2072 };
+
+	if (v == 0 || v % 8)
+		return false;
+	if (v < rw_lo || v >= rw_hi)
+		return is_thread_arena(v, read, ctx);
+	for (size_t i = 0; i < sizeof(next_offsets) / sizeof(next_offsets[0]); i++) {
+		uint64_t next;
+
+		if (read(ctx, v + next_offsets[i], &next, sizeof(next)))
+			continue;
+		if (next == v || is_thread_arena(next, read, ctx))
+			return true;
+	}
+	return false;
+}
+
+static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	return mem_read(*(const pid_t *)ctx, addr, buf, len);
+}
+
+/* The word with the most votes; -ENOENT for none or a tie. */
+static int elect(const unsigned *votes, size_t n, size_t *winner)
+{
+	unsigned best = 0;
+	bool tie = false;
+
+	for (size_t w = 0; w < n; w++) {
+		if (votes[w] > best) {
+			best = votes[w];
+			*winner = w;
+			tie = false;
+		} else if (best && votes[w] == best) {
+			tie = true;
+		}
+	}
+	return best && !tie ? 0 : -ENOENT;
+}
+
+int tls_arena_offset(pid_t pid, const struct tls_layout *l, const uint64_t *tps, size_t n,
+		     uint64_t *out)
+{
+	unsigned votes[WORDS] = { 0 };
+	size_t words = l->block_len / sizeof(uint64_t), winner = 0;
+	unsigned asked = 0;
+
+	if (!l->block_off || words == 0 || words > WORDS)
+		return -ENOENT;
+	for (size_t i = 0; i < n && asked < VOTERS; i++) {
+		uint64_t block[WORDS];
+
+		if (!tps[i] ||
+		    mem_read(pid, tps[i] - l->block_off, block, words * sizeof(block[0])))
+			continue;
+		asked++;
+		for (size_t w = 0; w < words; w++)
+			votes[w] += tls_is_arena(block[w], l->rw_lo, l->rw_hi, read_target, &pid);
+	}
+	if (elect(votes, words, &winner))
+		return -ENOENT;
+	*out = l->block_off - winner * sizeof(uint64_t);
+	return 0;
+}

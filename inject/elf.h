@@ -17,6 +17,7 @@ struct elf_sym {
 	unsigned char type; /* STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_TLS */
 	unsigned char bind; /* STB_GLOBAL, STB_WEAK, STB_LOCAL */
 	bool dynamic;	    /* from .dynsym */
+	bool scoped; /* a static of one source file: STB_LOCAL after a named STT_FILE in .symtab */
 };
 
 struct elf_segment {
@@ -25,7 +26,7 @@ struct elf_segment {
 	uint64_t offset, vaddr, filesz, memsz, align;
 };
 
-/* Takes fd over, also on error. -ENOEXEC if it is not a 64-bit x86-64 ELF file, -EBADMSG if it is
+/* Takes fd over, also on error. Nothing of the symbols is read yet. -ENOEXEC if it is not a 64-bit x86-64 ELF file, -EBADMSG if it is
  * damaged. */
 HM_MUST_CHECK int elf_file_open(int fd, struct elf_file **out);
 void elf_file_close(struct elf_file *e);
@@ -34,12 +35,22 @@ size_t elf_file_segments(const struct elf_file *e, const struct elf_segment **ou
 /* Build id bytes; returns the length, 0 if none. */
 size_t elf_file_build_id(const struct elf_file *e, const unsigned char **out);
 /*
+ * Calls fn for each string that a dynamic tag names (DT_NEEDED in the file's order, DT_SONAME);
+ * stops when fn returns non-zero and returns that. -ENOENT without a dynamic section.
+ */
+HM_MUST_CHECK int elf_file_dynstr(struct elf_file *e, int64_t tag,
+				  int (*fn)(const char *s, void *arg), void *arg);
+/* The file has a .symtab of its own (a debug file that was added does not count). */
+bool elf_file_has_symtab(struct elf_file *e);
+/* Pure: finds the GNU build id in the bytes of a PT_NOTE segment; returns its length, 0 if none. */
+size_t elf_note_build_id(const void *notes, size_t len, size_t align, const unsigned char **out);
+/*
  * Defined symbol by name: .dynsym by its GNU hash (or SysV hash, or linearly) first, the default
  * version of a versioned name; then .symtab if there is one. -ENOENT if undefined or absent.
  */
 HM_MUST_CHECK int elf_file_lookup(struct elf_file *e, const char *name, struct elf_sym *out);
-/* Calls fn for each defined function and object symbol (.dynsym and .symtab); stops when fn returns
- * non-zero. */
+/* Calls fn for each defined function, object and TLS symbol (.dynsym, then .symtab without version
+ * suffixes); stops when fn returns non-zero and returns that. */
 HM_MUST_CHECK int elf_file_each(struct elf_file *e,
 				int (*fn)(const char *name, const struct elf_sym *s, void *arg),
 				void *arg);

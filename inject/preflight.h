@@ -19,6 +19,11 @@ struct preflight {
 	bool other_pidns, other_mntns, other_userns;
 };
 
+/*
+ * All three return with nothing stopped, attached or left behind. preflight_run returns 0 whatever
+ * it finds: a target that is gone is a cause (exit 3) like the others. Only -ENOMEM and the like
+ * are errors of its own; cause is then filled too.
+ */
 /* Before modules are known: permissions, architecture, stopped, traced, zombie, seccomp, shadow
  * stack. */
 HM_MUST_CHECK int preflight_run(const struct target *t, struct preflight *out);

@@ -67,21 +67,6 @@ HM_MUST_CHECK int ctl_value_encode(const struct ctl_value *v, unsigned char raw[
 HM_MUST_CHECK int ctl_value_decode(enum ctl_type type, const unsigned char raw[8],
 				   struct ctl_value *out);
 
-/*
- * May the name be used as asked (write: with a value)? 0, or a diag: exit 6 for what is never done
- * from outside, exit 5 for types that cannot be passed, exit 1 for a write to a read-only name (as
- * mallctl would say), exit 2 for a missing or superfluous value.
- */
-HM_MUST_CHECK int ctl_check(const struct ctl_name *row, const char *name, bool write,
-			    struct diag *d);
 /* Fills d for a name that is not in the table (exit 1, with the nearest ones). -ENOENT. */
 int ctl_unknown(const char *name, struct diag *d);
-/*
- * Fills d with exit 1 and a sentence for what mallctl returned (a positive errno), from the row's
- * condition and the version ("" if not known). Returns -rc.
- */
-int ctl_error(const struct ctl_name *row, const char *name, const char *version, bool write, int rc,
-	      struct diag *d);
-/* "5.3.0..." to 0x050300, 0 if text is not a version. */
-unsigned ctl_version(const char *text);
 #endif

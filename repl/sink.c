@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../agent/size.h"
+
+static bool color_fits(FILE *out)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (no && *no)
+		return false;
+	return isatty(fileno(out)) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+void sink_init(struct sink *s, FILE *out, FILE *err, enum color_when color)
+{
+	s->out = out;
+	s->err = err;
+	s->color = color == COLOR_ALWAYS || (color == COLOR_AUTO && color_fits(out));
+	s->write_error = 0;
+}
+
+int sink_flush(struct sink *s)
+{
+	errno = 0;
+	if (!s->write_error && (fflush(s->out) || ferror(s->out)))
+		s->write_error = errno ? errno : EIO;
+	return -s->write_error;
+}
+
+const char *sink_paint(const struct sink *s, enum paint p)
+{
+	static const char *const codes[] = {
+		[PAINT_GOOD] = "\033[32m",
+		[PAINT_BAD] = "\033[31m",
+		[PAINT_WARN] = "\033[33m",
+		[PAINT_HEAD] = "\033[1m",
+	};
+
+	return s->color ? codes[p] : "";
+}
+
+const char *sink_plain(const struct sink *s)
+{
+	return s->color ? "\033[0m" : "";
+}
+
+void sink_text(FILE *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c == '\n' || c == '\t' || (c >= 0x20 && c < 0x7f))
+			putc(c, out);
+		else
+			fprintf(out, "\\x%02x", c);
+	}
+}
+
+const char *text_size(char buf[SIZE_TEXT], uint64_t bytes, bool raw)
+{
+	size_format(bytes, raw, buf, SIZE_TEXT);
+	return buf;
+}
+
+const char *text_delta(char buf[SIZE_TEXT], int64_t bytes, bool raw)
+{
+	uint64_t size = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+	char plain[SIZE_TEXT];
+
+	snprintf(buf, SIZE_TEXT, "%s%.30s", bytes < 0 ? "-" : bytes > 0 ? "+" : "",
+		 text_size(plain, size, raw));
+	return buf;
+}
+
+const char *text_time(char buf[SIZE_TEXT], uint64_t ns)
+{
+	uint64_t us = ns / 1000;
+
+	if (us < 10000)
+		snprintf(buf, SIZE_TEXT, "%llu.%llu ms", (unsigned long long)(us / 1000),
+			 (unsigned long long)(us % 1000 / 100));
+	else if (us < 10000000)
+		snprintf(buf, SIZE_TEXT, "%llu ms", (unsigned long long)(us / 1000));
+	else
+		snprintf(buf, SIZE_TEXT, "%llu.%llu s", (unsigned long long)(us / 1000000),
+			 (unsigned long long)(us % 1000000 / 100000));
+	return buf;
+}
+
+void sink_error(struct sink *s, const char *origin, const struct diag *d)
+{
+	fprintf(s->err, "%s%s:%s %s\n", sink_paint(s, PAINT_BAD), origin ? origin : "heapmedic",
+		sink_plain(s), d->text);
+	if (d->hint[0])
+		fprintf(s->err, "  next: %s\n", d->hint);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_SINK_H
+#define HM_SINK_H
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "../inject/diag.h"
+#include "settings.h"
+
+/* Where answers go: data to out, talk to err. */
+struct sink {
+	FILE *out, *err;
+	bool color; /* decided: not a wish any more */
+	int write_error; /* errno of the first failed write to out, 0 if none */
+};
+
+/* Decides about colour: on a terminal that can, without NO_COLOR (no-color.org), unless told. */
+void sink_init(struct sink *s, FILE *out, FILE *err, enum color_when color);
+/*
+ * Flushes out and remembers the first error (EPIPE, ENOSPC): a full disk must not look like an
+ * answer. Returns 0 or that error, negative, now and ever after.
+ */
+int sink_flush(struct sink *s);
+
+enum paint { PAINT_GOOD, PAINT_BAD, PAINT_WARN, PAINT_HEAD };
+/* The escape sequence that begins this paint, and the one that ends any; "" without colour. */
+const char *sink_paint(const struct sink *s, enum paint p);
+const char *sink_plain(const struct sink *s);
+
+/* Text of the target: control characters other than newline and tab, and bytes that are not
+ * ASCII, come out escaped, so that no target can drive the operator's terminal. */
+void sink_text(FILE *out, const char *text, size_t len);
+
+/* Units with one decimal, or plain bytes. buf is returned. */
+#define SIZE_TEXT 40
+const char *text_size(char buf[SIZE_TEXT], uint64_t bytes, bool raw);
+/* The same with a sign: "-3.4 GiB", "+12.0 KiB", "0 B". */
+const char *text_delta(char buf[SIZE_TEXT], int64_t bytes, bool raw);
+/* "61 ms", "0.3 ms", "2.1 s". */
+const char *text_time(char buf[SIZE_TEXT], uint64_t ns);
+
+/* ---- tables: cells are copied; columns as wide as their widest cell */
+struct column {
+	const char *title;
+	bool right; /* numbers */
+};
+struct table;
+struct table *table_new(const struct column *columns, size_t n); /* NULL: no memory */
+/* cells: as many as columns, NULL is "". An allocation that fails is remembered. */
+void table_row(struct table *t, const char *const *cells);
+/* -ENOMEM if a row is missing, else 0. Trailing blanks are never written. */
+HM_MUST_CHECK int table_print(const struct table *t, const struct sink *s);
+void table_free(struct table *t);
+
+/* ---- JSON */
+/* Any bytes as a JSON string: what is not UTF-8 is replaced by U+FFFD. NULL: no memory. */
+json_t *json_text(const char *text, size_t len);
+/* Numbers that a signed 64-bit integer cannot hold become a real number. */
+json_t *json_u64(uint64_t v);
+
+struct envelope {
+	struct timespec time;
+	pid_t pid;	     /* 0: null */
+	const char *comm;    /* NULL: null */
+	const char *command; /* NULL: null */
+	enum hm_exit exit;
+	json_t *result;	      /* borrowed; NULL: {} */
+	json_t *warnings;     /* borrowed; NULL: [] */
+	const struct diag *d; /* where exit is not 0 */
+};
+/* The one object per command and target, keys in the order that the manual gives. NULL: no memory.
+ */
+json_t *envelope_json(const struct envelope *e);
+/* Writes it as one line. -ENOMEM; write errors show in sink_flush. */
+HM_MUST_CHECK int sink_envelope(struct sink *s, const struct envelope *e);
+
+/* "heapmedic: TEXT" (or "ORIGIN: TEXT") and "  next: HINT" on err. */
+void sink_error(struct sink *s, const char *origin, const struct diag *d);
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct table {
+	const struct column *columns;
+	size_t n;
+	char **cells; /* n per row */
+	size_t rows, cap;
+	bool failed;
+};
+
+struct table *table_new(const struct column *columns, size_t n)
+{
+	struct table *t = calloc(1, sizeof(*t));
+
+	if (t) {
+		t->columns = columns;
+		t->n = n;
+	}
+	return t;
+}
+
+static bool table_grow(struct table *t)
+{
+	size_t cap = t->cap ? t->cap * 2 : 16;
+	char **grown;
+
+	if (t->rows < t->cap)
+		return true;
+	grown = realloc(t->cells, cap * t->n * sizeof(*grown));
+	if (!grown)
+		return false;
+	t->cells = grown;
+	t->cap = cap;
+	return true;
+}
+
+void table_row(struct table *t, const char *const *cells)
+{
+	char **row;
+
+	if (t->failed || !table_grow(t)) {
+		t->failed = true;
+		return;
+	}
+	row = t->cells + t->rows++ * t->n;
+	for (size_t i = 0; i < t->n; i++) {
+		row[i] = strdup(cells[i] ? cells[i] : "");
+		if (!row[i])
+			t->failed = true;
+	}
+}
+
+static const char *cell(const struct table *t, size_t row, size_t col)
+{
+	const char *text = t->cells[row * t->n + col];
+
+	return text ? text : "";
+}
+
+static size_t column_width(const struct table *t, size_t col)
+{
+	size_t width = strlen(t->columns[col].title);
+
+	for (size_t r = 0; r < t->rows; r++)
+		if (strlen(cell(t, r, col)) > width)
+			width = strlen(cell(t, r, col));
+	return width;
+}
+
+/* One line: pad is written late, so that nothing trails. */
+static void print_line(const struct table *t, const size_t *width, const char *const *text,
+		       FILE *out)
+{
+	size_t pad = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		size_t len = strlen(text[i]);
+		size_t before = t->columns[i].right ? width[i] - len : 0;
+
+		if (len)
+			fprintf(out, "%*s%s", (int)(pad + before), "", text[i]);
+		pad = (len ? 0 : pad + before) + width[i] - len - before + 2;
+	}
+	putc('\n', out);
+}
+
+int table_print(const struct table *t, const struct sink *s)
+{
+	size_t *width = calloc(t->n, sizeof(*width));
+	const char **line = calloc(t->n, sizeof(*line));
+	int err = t->failed || !width || !line ? -ENOMEM : 0;
+
+	for (size_t i = 0; !err && i < t->n; i++) {
+		width[i] = column_width(t, i);
+		line[i] = t->columns[i].title;
+	}
+	if (!err) {
+		fputs(sink_paint(s, PAINT_HEAD), s->out);
+		print_line(t, width, line, s->out);
+		fputs(sink_plain(s), s->out);
+	}
+	for (size_t r = 0; !err && r < t->rows; r++) {
+		for (size_t i = 0; i < t->n; i++)
+			line[i] = cell(t, r, i);
+		print_line(t, width, line, s->out);
+	}
+	free(line);
+	free(width);
+	return err;
+}
+
+void table_free(struct table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->rows * t->n; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	free(t);
+}

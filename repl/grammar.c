@@ -294,12 +294,9 @@ int grammar_parse(const char *text, size_t len, unsigned first_line,
 		  const struct grammar_vars *vars, struct grammar *out, unsigned *err_line,
 		  struct diag *d)
 {
-	struct parser p = { .text = text,
-			    .len = len,
-			    .line = first_line,
-			    .vars = vars,
-			    .out = out,
-			    .d = d };
+	struct parser p = {
+		.text = text, .len = len, .line = first_line, .vars = vars, .out = out, .d = d
+	};
 	int err = 0;
 
 	memset(out, 0, sizeof(*out));

@@ -9,7 +9,11 @@
  */
 static size_t utf8_length(const unsigned char *s, size_t left)
 {
-	size_t len = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+	size_t len = s[0] < 0x80		   ? 1
+		     : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+		     : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+		     : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+						   : 0;
 
 	if (len == 0 || len > left)
 		return 0;
@@ -62,7 +66,7 @@ static json_t *error_json(const struct diag *d)
 	return o;
 }
 
-static json_t *time_json(const struct timespec *t)
+json_t *json_time(const struct timespec *t)
 {
 	char day[64], text[96];
 	struct tm tm;
@@ -85,7 +89,7 @@ json_t *envelope_json(const struct envelope *e)
 	bool ok = e->exit == HM_OK;
 
 	if (json_object_set_new(o, "schema", json_string("heapmedic/1")) ||
-	    json_object_set_new(o, "time", time_json(&e->time)) ||
+	    json_object_set_new(o, "time", json_time(&e->time)) ||
 	    json_object_set_new(o, "pid", e->pid > 0 ? json_integer(e->pid) : json_null()) ||
 	    json_object_set_new(o, "comm", text_or_null(e->comm)) ||
 	    json_object_set_new(o, "command", text_or_null(e->command)) ||

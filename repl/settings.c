@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "../agent/size.h"
-#include "nearest.h"
 
 #define AT(field) offsetof(struct settings, field)
 #define ANYWHERE  (OPT_ARGV | OPT_LINE)
@@ -17,26 +16,38 @@
 static const struct option_row rows[] = {
 	{ "pid", 'p', OPT_PID, 0, OPT_ARGV, "PID", "this process (repeatable)" },
 	{ "name", 'n', OPT_NAME, 0, OPT_ARGV, "COMM", "every process with exactly this name" },
-	{ "cgroup", 'g', OPT_CGROUP, 0, OPT_ARGV, "PATH", "every process below this control group" },
+	{ "cgroup", 'g', OPT_CGROUP, 0, OPT_ARGV, "PATH",
+	  "every process below this control group" },
 	{ NULL, 'e', OPT_EXPR, 0, OPT_ARGV, "CMD", "run this command (repeatable, one session)" },
-	{ NULL, 'f', OPT_FILE, 0, OPT_ARGV, "FILE", "run a runbook; ARGs behind it are $1..; - is stdin" },
-	{ "json", 0, OPT_BOOL, AT(json), ANYWHERE | OPT_SET, NULL, "one JSON object per command and process" },
+	{ NULL, 'f', OPT_FILE, 0, OPT_ARGV, "FILE",
+	  "run a runbook; ARGs behind it are $1..; - is stdin" },
+	{ "json", 0, OPT_BOOL, AT(json), ANYWHERE | OPT_SET, NULL,
+	  "one JSON object per command and process" },
 	{ "bytes", 'b', OPT_BOOL, AT(bytes), ANYWHERE | OPT_SET, NULL, "sizes in bytes" },
-	{ "color", 0, OPT_COLOR, AT(color), OPT_ARGV | OPT_SET, "auto|always|never", "colour (auto: on a terminal, without NO_COLOR)" },
-	{ "passive", 0, OPT_BOOL, AT(passive), ANYWHERE | OPT_SET | OPT_ONEWAY, NULL, "never hold a thread, never call" },
-	{ "read-only", 0, OPT_BOOL, AT(read_only), ANYWHERE | OPT_SET | OPT_ONEWAY, NULL, "refuse whatever changes the target" },
-	{ "dry-run", 0, OPT_BOOL, AT(dry_run), ANYWHERE | OPT_SET | OPT_ONEWAY, NULL, "say what would be done, change nothing" },
+	{ "color", 0, OPT_COLOR, AT(color), OPT_ARGV | OPT_SET, "auto|always|never",
+	  "colour (auto: on a terminal, without NO_COLOR)" },
+	{ "passive", 0, OPT_BOOL, AT(passive), ANYWHERE | OPT_SET | OPT_ONEWAY, NULL,
+	  "never hold a thread, never call" },
+	{ "read-only", 0, OPT_BOOL, AT(read_only), ANYWHERE | OPT_SET | OPT_ONEWAY, NULL,
+	  "refuse whatever changes the target" },
+	{ "dry-run", 0, OPT_BOOL, AT(dry_run), ANYWHERE | OPT_SET | OPT_ONEWAY, NULL,
+	  "say what would be done, change nothing" },
 	{ "yes", 'y', OPT_BOOL, AT(yes), ANYWHERE, NULL, "do not ask before a change" },
 	{ "confirm", 0, OPT_BOOL, AT(confirm), OPT_SET, NULL, "the shell asks before a change" },
-	{ "via", 0, OPT_VIA, AT(via), ANYWHERE | OPT_SET, "auto|proxy|direct", "call on a thread of our own, or on the target's" },
+	{ "via", 0, OPT_VIA, AT(via), ANYWHERE | OPT_SET, "auto|proxy|direct",
+	  "call on a thread of our own, or on the target's" },
 	{ "thread", 0, OPT_TID, AT(thread), ANYWHERE, "TID", "borrow this thread (expert)" },
-	{ "deadline", 0, OPT_TIME, AT(deadline_ns), ANYWHERE | OPT_SET, "TIME", "to find a safe point (2s)" },
-	{ "timeout", 0, OPT_TIME, AT(timeout_ns), ANYWHERE | OPT_SET, "TIME", "for one call (30s)" },
-	{ "audit", 0, OPT_AUDIT, 0, OPT_ARGV, "FILE|syslog", "record each change before and after it" },
+	{ "deadline", 0, OPT_TIME, AT(deadline_ns), ANYWHERE | OPT_SET, "TIME",
+	  "to find a safe point (2s)" },
+	{ "timeout", 0, OPT_TIME, AT(timeout_ns), ANYWHERE | OPT_SET, "TIME",
+	  "for one call (30s)" },
+	{ "audit", 0, OPT_AUDIT, 0, OPT_ARGV, "FILE|syslog",
+	  "record each change before and after it" },
 	{ "quiet", 'q', OPT_BOOL, AT(quiet), ANYWHERE, NULL, "only data and errors" },
 	{ "verbose", 'v', OPT_COUNT, AT(verbose), ANYWHERE, NULL, "say how it was done" },
 	{ "version", 'V', OPT_VERSION, 0, OPT_ARGV, NULL, "print the version" },
-	{ "help", 'h', OPT_BOOL, AT(help), ANYWHERE, NULL, "this text; behind a command: help on it" },
+	{ "help", 'h', OPT_BOOL, AT(help), ANYWHERE, NULL,
+	  "this text; behind a command: help on it" },
 };
 
 const struct option_row *option_table(size_t *n)
@@ -126,8 +137,11 @@ static int apply_time(uint64_t *field, const struct option_row *row, const char 
 		      struct diag *d)
 {
 	uint64_t ns;
+	int err = time_parse_arg(row->name, value, &ns, d);
 
-	if (time_parse(value, &ns) || ns == 0)
+	if (err)
+		return err;
+	if (ns == 0)
 		return bad_value(d, row, value, "a time such as 500ms, 2s or 10m");
 	*field = ns;
 	return 0;
@@ -171,13 +185,14 @@ int settings_apply(struct settings *s, const struct option_row *row, const char 
 void settings_format(const struct settings *s, const struct option_row *row, char *buf, size_t size)
 {
 	const void *field = (const char *)s + row->offset;
+	char time[SIZE_TEXT];
 
 	switch (row->kind) {
 	case OPT_BOOL:
 		snprintf(buf, size, "%s", *(const bool *)field ? "on" : "off");
 		break;
 	case OPT_TIME:
-		time_format(*(const uint64_t *)field, buf, size);
+		snprintf(buf, size, "%s", time_format(*(const uint64_t *)field, time));
 		break;
 	case OPT_COLOR:
 		snprintf(buf, size, "%s", color_names[s->color]);

@@ -2,11 +2,10 @@
 #include "sink.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "../agent/size.h"
 
 static bool color_fits(FILE *out)
 {
@@ -64,32 +63,22 @@ void sink_text(FILE *out, const char *text, size_t len)
 
 const char *text_size(char buf[SIZE_TEXT], uint64_t bytes, bool raw)
 {
-	size_format(bytes, raw, buf, SIZE_TEXT);
+	if (!raw)
+		return size_format(bytes, buf);
+	snprintf(buf, SIZE_TEXT, "%" PRIu64, bytes);
 	return buf;
+}
+
+const char *text_size_fine(char buf[SIZE_TEXT], uint64_t bytes, bool raw)
+{
+	return raw ? text_size(buf, bytes, true) : size_format_fine(bytes, buf);
 }
 
 const char *text_delta(char buf[SIZE_TEXT], int64_t bytes, bool raw)
 {
-	uint64_t size = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
-	char plain[SIZE_TEXT];
-
-	snprintf(buf, SIZE_TEXT, "%s%.30s", bytes < 0 ? "-" : bytes > 0 ? "+" : "",
-		 text_size(plain, size, raw));
-	return buf;
-}
-
-const char *text_time(char buf[SIZE_TEXT], uint64_t ns)
-{
-	uint64_t us = ns / 1000;
-
-	if (us < 10000)
-		snprintf(buf, SIZE_TEXT, "%llu.%llu ms", (unsigned long long)(us / 1000),
-			 (unsigned long long)(us % 1000 / 100));
-	else if (us < 10000000)
-		snprintf(buf, SIZE_TEXT, "%llu ms", (unsigned long long)(us / 1000));
-	else
-		snprintf(buf, SIZE_TEXT, "%llu.%llu s", (unsigned long long)(us / 1000000),
-			 (unsigned long long)(us % 1000000 / 100000));
+	if (!raw)
+		return size_format_delta(bytes, buf);
+	snprintf(buf, SIZE_TEXT, bytes ? "%+" PRId64 : "%" PRId64, bytes);
 	return buf;
 }
 

@@ -9,13 +9,14 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "../agent/size.h"
 #include "../inject/diag.h"
 #include "settings.h"
 
 /* Where answers go: data to out, talk to err. */
 struct sink {
 	FILE *out, *err;
-	bool color; /* decided: not a wish any more */
+	bool color;	 /* decided: not a wish any more */
 	int write_error; /* errno of the first failed write to out, 0 if none */
 };
 
@@ -37,12 +38,11 @@ const char *sink_plain(const struct sink *s);
 void sink_text(FILE *out, const char *text, size_t len);
 
 /* Units with one decimal, or plain bytes. buf is returned. */
-#define SIZE_TEXT 40
 const char *text_size(char buf[SIZE_TEXT], uint64_t bytes, bool raw);
-/* The same with a sign: "-3.4 GiB", "+12.0 KiB", "0 B". */
+/* For the line of a trim: finer, and a difference with its sign: "-3.44 GiB", "+12.0 KiB", "0 B".
+ */
+const char *text_size_fine(char buf[SIZE_TEXT], uint64_t bytes, bool raw);
 const char *text_delta(char buf[SIZE_TEXT], int64_t bytes, bool raw);
-/* "61 ms", "0.3 ms", "2.1 s". */
-const char *text_time(char buf[SIZE_TEXT], uint64_t ns);
 
 /* ---- tables: cells are copied; columns as wide as their widest cell */
 struct column {
@@ -62,6 +62,8 @@ void table_free(struct table *t);
 json_t *json_text(const char *text, size_t len);
 /* Numbers that a signed 64-bit integer cannot hold become a real number. */
 json_t *json_u64(uint64_t v);
+/* "2026-01-31T12:00:00.123Z" */
+json_t *json_time(const struct timespec *t);
 
 struct envelope {
 	struct timespec time;

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../agent/process.h"
+#include "confirm.h"
+#include "context.h"
+#include "help.h"
+#include "signals.h"
+
+/* One run of one command. */
+struct run {
+	struct context *c;
+	const struct command *row; /* NULL: unknown */
+	struct args args;
+	struct reply reply;
+	struct diag d;
+	unsigned effect;
+	bool helped; /* --help behind the command: nothing else is done */
+};
+
+void reply_member(struct reply *r, json_t *object, const char *key, json_t *v)
+{
+	if (json_object_set_new(object, key, v))
+		r->failed = true;
+}
+
+void reply_set(struct reply *r, const char *key, json_t *v)
+{
+	if (!r->result)
+		r->result = json_object();
+	reply_member(r, r->result, key, v);
+}
+
+void reply_warn(struct context *c, struct reply *r, const char *code, const char *fmt, ...)
+{
+	char text[512];
+	json_t *o;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!c->set.json) {
+		context_note(c, "%s%s%s", sink_paint(c->sink, PAINT_WARN), text,
+			     sink_plain(c->sink));
+		return;
+	}
+	if (!r->warnings)
+		r->warnings = json_array();
+	o = json_object();
+	reply_member(r, o, "code", json_string(code));
+	reply_member(r, o, "text", json_text(text, strlen(text)));
+	if (json_array_append_new(r->warnings, o))
+		r->failed = true;
+}
+
+static int refuse(struct run *r, const char *code, const char *option, const char *what)
+{
+	char hint[128];
+
+	snprintf(hint, sizeof(hint), "run it without %s, or add --dry-run to see what it would do",
+		 option);
+	return diag_fail(&r->d, -EPERM, HM_NOT_PERMITTED, code,
+			 r->effect & CMD_WRITES ? hint : NULL, "%s %s, which %s refuses",
+			 r->row->name, what, option);
+}
+
+static int check_permitted(struct run *r)
+{
+	const struct settings *s = &r->c->set;
+
+	if (s->passive && (r->effect & CMD_WRITES))
+		return refuse(r, "passive", "--passive", "changes the target");
+	if (s->passive && (r->effect & CMD_CALLS))
+		return refuse(r, "passive", "--passive", "calls into the target");
+	if (s->passive && (r->effect & CMD_HOLDS))
+		return refuse(r, "passive", "--passive", "holds a thread for a moment");
+	if (s->read_only && (r->effect & CMD_WRITES))
+		return refuse(r, "read-only", "--read-only", "changes the target");
+	return 0;
+}
+
+static unsigned effect_of(const struct run *r)
+{
+	unsigned flags = r->row->effect ? r->row->effect(&r->args) : r->row->flags;
+
+	/* A dry run of a change looks, and neither calls nor changes. */
+	if (r->c->set.dry_run && (flags & CMD_WRITES))
+		flags = (flags & ~(unsigned)(CMD_WRITES | CMD_CALLS | CMD_HOLDS)) | CMD_PASSIVE;
+	return flags;
+}
+
+static int prepare(struct run *r, int argc, char *const *argv)
+{
+	int err;
+
+	r->row = command_find(argv[0]);
+	if (!r->row)
+		return command_unknown(argv[0], &r->d);
+	r->c->set = context_settings(r->c);
+	err = args_parse(r->row, argc, argv, &r->args, &r->c->set, &r->d);
+	if (err)
+		return err;
+	if (r->c->set.help) {
+		r->helped = true;
+		help_command(r->c->sink->out, r->row);
+		return 0;
+	}
+	r->effect = effect_of(r);
+	return check_permitted(r);
+}
+
+static int ask(struct run *r)
+{
+	const struct settings *s = &r->c->set;
+
+	if (!(r->effect & CMD_WRITES) || !r->c->interactive || s->yes || !s->confirm)
+		return 0;
+	return confirm_ask(r->c, r->row->name, &r->d);
+}
+
+static int audit(struct run *r, const char *phase, const char *result, struct diag *d)
+{
+	struct audit_record record = {
+		.argv = r->args.words,
+		.phase = phase,
+		.result = result,
+	};
+
+	if (!(r->effect & CMD_WRITES) || !r->c->audit || !r->c->process)
+		return 0;
+	record.t = &r->c->process->t;
+	return audit_write(r->c->audit, &record, d);
+}
+
+static int run_body(struct run *r)
+{
+	struct process *p;
+	struct diag lost;
+	int err = 0;
+
+	if (!(r->effect & (CMD_NO_PROCESS | CMD_OPENS)))
+		err = context_process(r->c, &p, &r->d);
+	if (!err)
+		err = ask(r);
+	if (!err)
+		err = audit(r, "before", "", &r->d);
+	if (err)
+		return err;
+	err = r->row->run(r->c, &r->args, &r->reply, &r->d);
+	diag_clear(&lost);
+	if (audit(r, "after", err ? r->d.code : "ok", &lost)) {
+		/* The change is made: only the record is missing. */
+		reply_warn(r->c, &r->reply, lost.code,
+			   "the command has run, but its audit record could not be written: %s",
+			   lost.text);
+	}
+	return err;
+}
+
+/* Where nothing follows, the end of the session is part of the command: its findings too. */
+static int end_session(struct run *r, int err)
+{
+	char warn[256] = "";
+	struct diag d;
+	int end;
+
+	if (!r->c->oneshot) {
+		context_park(r->c);
+		return err;
+	}
+	diag_clear(&d);
+	end = context_end_session(r->c, warn, sizeof(warn), &d);
+	if (warn[0])
+		reply_warn(r->c, &r->reply, "not-as-before", "%s", warn);
+	if (end && !err) {
+		r->d = d;
+		err = end;
+	}
+	return err;
+}
+
+static void answer_json(struct run *r, enum hm_exit code)
+{
+	struct context *c = r->c;
+	struct envelope e = {
+		.pid = c->pid,
+		.comm = c->comm[0] ? c->comm : NULL,
+		.command = r->row ? r->row->name : NULL,
+		.exit = code,
+		.result = r->reply.result,
+		.warnings = r->reply.warnings,
+		.d = &r->d,
+	};
+
+	if (r->row && (r->row->flags & CMD_CONTROL) && code == HM_OK)
+		return;
+	clock_gettime(CLOCK_REALTIME, &e.time);
+	if (sink_envelope(c->sink, &e))
+		fputs("heapmedic: no memory left for an answer\n", c->sink->err);
+}
+
+static enum hm_exit answer(struct run *r, int err)
+{
+	enum hm_exit code = err ? r->d.exit : HM_OK;
+	struct sink *s = r->c->sink;
+	char where[300];
+
+	if (err && code == HM_OK)
+		code = HM_INTERNAL;
+	if (!err && r->reply.failed) {
+		code = HM_INTERNAL;
+		diag_internal(&r->d, -ENOMEM, "putting the answer together");
+	}
+	if (r->c->set.json && !r->helped && !r->reply.silent)
+		answer_json(r, code);
+	err = sink_flush(s);
+	if (code != HM_OK && !r->reply.silent)
+		sink_error(s, origin_text(&r->c->origin, where, sizeof(where)), &r->d);
+	if (err && err != -EPIPE && code == HM_OK) {
+		diag_fail(&r->d, err, HM_INTERNAL, "output",
+			  "make room, or send the output elsewhere; the command itself was done",
+			  "cannot write the output: %s", strerror(-err));
+		sink_error(s, origin_text(&r->c->origin, where, sizeof(where)), &r->d);
+		code = HM_INTERNAL;
+	}
+	return code;
+}
+
+enum hm_exit command_run(struct context *c, int argc, char *const *argv)
+{
+	struct run r = { .c = c };
+	enum hm_exit code;
+	int err;
+
+	c->set = context_settings(c);
+	err = prepare(&r, argc, argv);
+	if (!err && !r.helped)
+		err = run_body(&r);
+	err = end_session(&r, err);
+	code = answer(&r, err);
+	json_decref(r.reply.result);
+	json_decref(r.reply.warnings);
+	args_free(&r.args);
+	c->set = context_settings(c);
+	return code;
+}

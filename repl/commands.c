@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "commands.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "nearest.h"
+
+/* clang-format off */
+static const struct command rows[] = {
+	{ .name = "check", .flags = CMD_PASSIVE | CMD_OPENS, .usage = "", .run = cmd_check,
+	  .help = "can calls be made in this process, and if not why; nothing is held",
+	  .more = "Looks at permissions, architecture, seccomp, libc and threads and says what a command would\n"
+		  "meet: the allocators with their versions, the thread that would be borrowed, what is in the way.\n"
+		  "Its exit code is the one that a trim would fail with.\n"
+		  "\n"
+		  "  heapmedic -p 4711 check\n" },
+	{ .name = "info", .flags = CMD_CALLS, .usage = "", .run = cmd_info, .effect = effect_info,
+	  .options = { [INFO_RAW] = { "raw", NULL, "the XML as malloc_info wrote it" },
+		       [INFO_ALL] = { "all", NULL, "every arena, not only the 20 largest" },
+		       [INFO_FILE] = { "file", "FILE", "read saved malloc_info text; needs no process" } },
+	  .help = "glibc's arenas as malloc_info counts them",
+	  .more = "One row per arena, largest first: what the arena has from the system, what is in use, what is\n"
+		  "free inside it. A flag names what is impossible in the numbers.\n"
+		  "\n"
+		  "  heapmedic -p 4711 info\n"
+		  "  heapmedic info --file saved.xml --json\n" },
+	{ .name = "stats", .flags = CMD_CALLS, .usage = "[ARG]", .max = 1, .run = cmd_stats,
+	  .help = "the allocator's own statistics, caught before the target's stderr",
+	  .more = "glibc: malloc_stats. jemalloc: malloc_stats_print, ARG is its option string (J for JSON).\n"
+		  "\n"
+		  "  heapmedic -p 4711 stats\n" },
+	{ .name = "trim", .flags = CMD_CALLS | CMD_WRITES, .usage = "[PAD]", .max = 1, .run = cmd_trim,
+	  .options = { [TRIM_MIN_YIELD] = { "min-yield", "SIZE", "exit 7 if less than this came back" } },
+	  .help = "give free memory back, in every allocator that is in use; measured",
+	  .more = "glibc: malloc_trim(PAD) in all arenas; jemalloc: a purge of all arenas. PAD is left at the top\n"
+		  "of glibc's main heap. What is said to be returned was measured from outside.\n"
+		  "\n"
+		  "  heapmedic -p 4711 trim\n"
+		  "  heapmedic -p 4711 trim --min-yield 100M\n"
+		  "  heapmedic -p 4711 trim --dry-run\n" },
+	{ .name = "mallopt", .flags = CMD_CALLS | CMD_WRITES, .usage = "NAME VALUE", .min = 2, .max = 2,
+	  .completes = COMPLETE_MALLOPT, .run = cmd_mallopt,
+	  .help = "set one of glibc's parameters by name",
+	  .more = "Says what the parameter will not change: arenas that exist stay, and setting any threshold\n"
+		  "freezes the dynamic ones for good.\n"
+		  "\n"
+		  "  heapmedic -p 4711 mallopt M_TRIM_THRESHOLD 512K\n" },
+	{ .name = "mallctl", .flags = CMD_CALLS | CMD_WRITES, .usage = "NAME [VALUE]", .max = 2,
+	  .completes = COMPLETE_CTL, .run = cmd_mallctl, .effect = effect_mallctl,
+	  .options = { [CTL_LIST] = { "list", NULL, "list the names that begin with NAME" } },
+	  .help = "read or write any of jemalloc's names, typed",
+	  .more = "Without VALUE the name is read (a name without data is called: that is a change). With VALUE it\n"
+		  "is written, and the old value is printed too. An index may be `all` where jemalloc knows it.\n"
+		  "\n"
+		  "  heapmedic -p 4711 mallctl stats.allocated\n"
+		  "  heapmedic -p 4711 mallctl arenas.dirty_decay_ms 1000\n"
+		  "  heapmedic mallctl --list arenas.\n" },
+	{ .name = "threads", .flags = CMD_PASSIVE, .usage = "", .run = cmd_threads,
+	  .help = "threads, what they wait in, and which would be borrowed",
+	  .more = "Best candidate first. Nothing is held.\n"
+		  "\n"
+		  "  heapmedic -p 4711 threads\n" },
+	{ .name = "bt", .flags = CMD_HOLDS, .usage = "[TID|all]", .max = 1, .completes = COMPLETE_TID, .run = cmd_bt,
+	  .help = "backtrace of one or of all threads",
+	  .more = "Each thread is held only while it is unwound. Frames inside an allocator are marked with *.\n"
+		  "\n"
+		  "  heapmedic -p 4711 bt 4713\n" },
+	{ .name = "set", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[KEY VALUE]", .max = 2,
+	  .completes = COMPLETE_SET, .run = cmd_set,
+	  .help = "change a setting for the commands that follow; alone: list them",
+	  .more = "passive, read-only and dry-run can be turned on, but not off again.\n"
+		  "\n"
+		  "  set timeout 5s\n" },
+	{ .name = "echo", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[WORD...]", .max = -1, .run = cmd_echo,
+	  .help = "print the words",
+	  .more = "  echo before the trim of $$\n" },
+	{ .name = "sleep", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "TIME", .min = 1, .max = 1, .run = cmd_sleep,
+	  .help = "wait; Ctrl-C ends it",
+	  .more = "The target pays nothing meanwhile: a proxy that is kept for the next command sleeps too.\n"
+		  "\n"
+		  "  sleep 10s\n" },
+	{ .name = "source", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "FILE [ARG...]", .min = 1, .max = -1,
+	  .completes = COMPLETE_FILE, .run = cmd_source,
+	  .help = "run the commands of a file; ARGs are its $1..",
+	  .more = "Stops at the first error and fails with the same exit code.\n"
+		  "\n"
+		  "  source emergency.hm 100M\n" },
+	{ .name = "help", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[COMMAND]", .max = 1,
+	  .completes = COMPLETE_COMMAND, .run = cmd_help,
+	  .help = "the commands; help on one with an example", .more = "  help trim\n" },
+	{ .name = "quit", .alias = "exit", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "", .run = cmd_quit,
+	  .help = "leave; everything in the target is undone",
+	  .more = "In a runbook: the commands behind it are not run.\n" },
+};
+/* clang-format on */
+
+const struct command *command_table(size_t *n)
+{
+	*n = sizeof(rows) / sizeof(rows[0]);
+	return rows;
+}
+
+const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].name, name) == 0 ||
+		    (rows[i].alias && strcmp(rows[i].alias, name) == 0))
+			return &rows[i];
+	return NULL;
+}
+
+static const char *next_command(size_t i, const void *arg)
+{
+	(void)arg;
+	return i < sizeof(rows) / sizeof(rows[0]) ? rows[i].name : NULL;
+}
+
+int command_unknown(const char *name, struct diag *d)
+{
+	const char *near = nearest(name, next_command, NULL);
+	char hint[100] = "see `help`";
+
+	if (near)
+		snprintf(hint, sizeof(hint), "did you mean `%s`? see `help`", near);
+	return diag_fail(d, -EINVAL, HM_USAGE, "unknown-command", hint,
+			 "no command is named '%.100s'", name);
+}
+
+int command_option(const struct command *row, const char *name, size_t len)
+{
+	for (int i = 0; i < COMMAND_OPTIONS; i++) {
+		const char *own = row->options[i].name;
+
+		if (own && strlen(own) == len && memcmp(own, name, len) == 0)
+			return i;
+	}
+	return -1;
+}
+
+const char *command_letters(unsigned flags, char buf[6])
+{
+	static const char letters[] = "pscwx";
+	size_t used = 0;
+
+	for (size_t i = 0; letters[i]; i++)
+		if (flags & (1u << i))
+			buf[used++] = letters[i];
+	buf[used] = '\0';
+	return buf;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_COMMANDS_H
+#define HM_COMMANDS_H
+#include "command.h"
+
+/* The functions behind the rows of the command table, one file per family. */
+typedef int command_fn(struct context *c, const struct args *a, struct reply *r, struct diag *d);
+
+/* Own options, by their place in the row. */
+enum { INFO_RAW, INFO_ALL, INFO_FILE };
+enum { TRIM_MIN_YIELD };
+enum { CTL_LIST };
+
+/* cmd_look.c */
+command_fn cmd_check, cmd_threads, cmd_bt;
+/* cmd_info.c */
+command_fn cmd_info;
+unsigned effect_info(const struct args *a);
+/* cmd_call.c */
+command_fn cmd_stats, cmd_trim, cmd_mallopt;
+/* cmd_ctl.c */
+command_fn cmd_mallctl;
+unsigned effect_mallctl(const struct args *a);
+/* cmd_shell.c */
+command_fn cmd_set, cmd_echo, cmd_sleep, cmd_help, cmd_quit, cmd_source;
+#endif

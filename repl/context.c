@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "context.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "../agent/process.h"
+#include "signals.h"
+
+static struct session_opts session_options(const struct settings *s)
+{
+	return (struct session_opts){
+		.via = s->via,
+		.thread = s->thread,
+		.deadline_ns = s->deadline_ns,
+		.timeout_ns = s->timeout_ns,
+		.cancel = signals_cancel(),
+	};
+}
+
+static int open_process(struct context *c, struct diag *d)
+{
+	struct session_opts o = session_options(&c->set);
+	int err;
+
+	if (!c->pid)
+		return diag_fail(d, -EINVAL, HM_USAGE, "no-target", "name one with -p PID",
+				 "this command needs a process");
+	err = process_open(c->pid, &o, &c->process, d);
+	if (err)
+		c->process = NULL;
+	else
+		snprintf(c->comm, sizeof(c->comm), "%s", c->process->t.comm);
+	return err;
+}
+
+int context_process(struct context *c, struct process **out, struct diag *d)
+{
+	int err = 0;
+
+	if (!c->process) {
+		err = open_process(c, d);
+	} else if (!target_alive(&c->process->t)) {
+		err = target_gone(&c->process->t, d);
+	} else {
+		err = context_sync(c, d);
+		if (!err)
+			err = process_refresh(c->process, d);
+	}
+	*out = c->process;
+	return err;
+}
+
+static bool same_options(const struct session_opts *a, const struct session_opts *b)
+{
+	return a->via == b->via && a->thread == b->thread && a->deadline_ns == b->deadline_ns &&
+	       a->timeout_ns == b->timeout_ns;
+}
+
+struct settings context_settings(const struct context *c)
+{
+	struct settings s = c->base;
+
+	if (!c->over)
+		return s;
+	s = *c->over;
+	s.passive |= c->base.passive;
+	s.read_only |= c->base.read_only;
+	s.dry_run |= c->base.dry_run;
+	return s;
+}
+
+int context_sync(struct context *c, struct diag *d)
+{
+	struct session_opts o = session_options(&c->set);
+	char warn[256] = "";
+	int err = 0;
+
+	if (!c->process || same_options(&c->process->opts, &o))
+		return 0;
+	if (c->process->session)
+		err = context_end_session(c, warn, sizeof(warn), d);
+	if (warn[0])
+		context_note(c, "warning: %s", warn);
+	c->process->opts = o;
+	return err;
+}
+
+void context_park(struct context *c)
+{
+	struct diag d;
+
+	diag_clear(&d);
+	if (!c->process || !c->process->session)
+		return;
+	if (!session_park(c->process->session, &d))
+		return;
+	/* The proxy is lost, by the target's end as a rule: the next command says it. */
+	context_verbose(c, "%s", d.text);
+	process_drop_session(c->process);
+}
+
+int context_end_session(struct context *c, char *warn, size_t size, struct diag *d)
+{
+	struct process *p = c->process;
+	struct held sum;
+	int err;
+
+	warn[0] = '\0';
+	if (!p || !p->session)
+		return 0;
+	process_held(p, &sum);
+	p->held = sum;
+	err = session_close(p->session, d, warn, size);
+	p->session = NULL;
+	return err;
+}
+
+enum hm_exit context_end(struct context *c)
+{
+	char warn[256] = "";
+	struct diag d;
+	int err;
+
+	diag_clear(&d);
+	if (!c->process)
+		return HM_OK;
+	err = process_close(c->process, &d, warn, sizeof(warn));
+	c->process = NULL;
+	if (warn[0])
+		context_note(c, "warning: %s", warn);
+	if (!err)
+		return HM_OK;
+	context_error(c, &d);
+	return d.exit;
+}
+
+const char *origin_text(const struct origin *o, char *buf, size_t size)
+{
+	if (!o->name)
+		return NULL;
+	if (o->line)
+		snprintf(buf, size, "%s:%u", o->name, o->line);
+	else
+		snprintf(buf, size, "%s", o->name);
+	return buf;
+}
+
+void context_error(struct context *c, const struct diag *d)
+{
+	char where[300];
+	struct envelope e = {
+		.pid = c->pid,
+		.comm = c->comm[0] ? c->comm : NULL,
+		.exit = d->exit,
+		.d = d,
+	};
+
+	if (c->base.json) {
+		clock_gettime(CLOCK_REALTIME, &e.time);
+		if (sink_envelope(c->sink, &e))
+			fputs("heapmedic: no memory left for an answer\n", c->sink->err);
+	}
+	sink_error(c->sink, origin_text(&c->origin, where, sizeof(where)), d);
+}
+
+void context_note(struct context *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (c->set.quiet)
+		return;
+	fputs("heapmedic: ", c->sink->err);
+	va_start(ap, fmt);
+	vfprintf(c->sink->err, fmt, ap);
+	va_end(ap);
+	putc('\n', c->sink->err);
+}
+
+void context_verbose(struct context *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!c->set.verbose || c->set.quiet)
+		return;
+	fputs("heapmedic: ", c->sink->err);
+	va_start(ap, fmt);
+	vfprintf(c->sink->err, fmt, ap);
+	va_end(ap);
+	putc('\n', c->sink->err);
+}

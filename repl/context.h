@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_CONTEXT_H
+#define HM_CONTEXT_H
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "audit.h"
+#include "grammar.h"
+#include "settings.h"
+#include "sink.h"
+
+struct process;
+struct reply;
+
+/* Where a command stands, for messages; name NULL: on the command line. */
+struct origin {
+	const char *name;
+	unsigned line; /* 0: none */
+};
+
+/* What commands run in: one target (or none), the settings, the sink. */
+struct context {
+	struct settings base; /* of the whole run; `set` changes these */
+	struct settings set;  /* of the command that runs: base and its own options */
+	const struct settings *over; /* in place of base: options behind `source`; NULL: none */
+	struct sink *sink;
+	struct audit *audit;	 /* NULL: none */
+	pid_t pid;		 /* 0: no target */
+	struct process *process; /* NULL until a command needs it */
+	char comm[64];		 /* of the process, once it was open */
+	struct origin origin;
+	struct grammar_vars vars;
+	bool interactive; /* a person types the commands */
+	bool oneshot;	  /* nothing follows this command */
+	bool quit;
+	int depth; /* of source */
+};
+
+/*
+ * The process, open and with fresh maps. Exit 2 if there is no target, 3 if it is gone, else what
+ * process_open says. It stays open until context_end.
+ */
+HM_MUST_CHECK int context_process(struct context *c, struct process **out, struct diag *d);
+/* What a command starts from. One-way settings hold whoever made them. */
+struct settings context_settings(const struct context *c);
+/* Gives settings to the process; a session that was opened with others is ended. */
+HM_MUST_CHECK int context_sync(struct context *c, struct diag *d);
+/* Lets a proxy wait at no cost until the next command. */
+void context_park(struct context *c);
+/*
+ * Ends the session, if there is one, but keeps the process. warn (size bytes) gets what was not as
+ * before, or "". 0 or session_close's error.
+ */
+HM_MUST_CHECK int context_end_session(struct context *c, char *warn, size_t size, struct diag *d);
+/* Ends everything; what was not as before is told. Returns the exit code: HM_OK or the error's. */
+enum hm_exit context_end(struct context *c);
+
+/* "FILE:3", "-e:1", "shell" or NULL for the command line. */
+const char *origin_text(const struct origin *o, char *buf, size_t size);
+/* Tells an error that belongs to no command: as text, and with --json as an object too. */
+void context_error(struct context *c, const struct diag *d);
+/* Talk: one line on err unless --quiet. context_verbose only with -v. */
+void context_note(struct context *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void context_verbose(struct context *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#endif

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "help.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../agent/glibc.h"
+
+void help_commands(FILE *out)
+{
+	size_t n;
+	const struct command *row = command_table(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		char head[64], letters[6];
+
+		snprintf(head, sizeof(head), "%s%s%s", row[i].name, *row[i].usage ? " " : "",
+			 row[i].usage);
+		fprintf(out, "  %-22s %-3s %s\n", head, command_letters(row[i].flags, letters),
+			row[i].help);
+	}
+	fputs("  p reads only, s holds a thread for a moment, c calls into the target, w changes "
+	      "it\n",
+	      out);
+}
+
+static void print_option(FILE *out, const struct option_row *row)
+{
+	char head[64];
+
+	snprintf(head, sizeof(head), "%s%c%s%s%s%s%s", row->letter ? "-" : "  ",
+		 row->letter ? row->letter : ' ',
+		 row->letter && row->name ? "/"
+		 : row->letter		  ? ""
+					  : " ",
+		 row->name ? "--" : "", row->name ? row->name : "", row->meta ? " " : "",
+		 row->meta ? row->meta : "");
+	fprintf(out, "  %-28s %s\n", head, row->help);
+}
+
+void help_program(FILE *out)
+{
+	size_t n;
+	const struct option_row *row = option_table(&n);
+
+	fputs("heapmedic says where a running process's memory is, and gives memory back.\n"
+	      "\n"
+	      "  heapmedic -p PID [COMMAND [ARG...]]    one command, or the shell\n"
+	      "  heapmedic -p PID -e CMD [-e CMD]       several commands, one session\n"
+	      "  heapmedic -p PID -f FILE [ARG...]      a runbook\n"
+	      "\n"
+	      "Commands (help COMMAND says more):\n",
+	      out);
+	help_commands(out);
+	fputs("\nOptions, before or behind the command:\n", out);
+	for (size_t i = 0; i < n; i++)
+		if (row[i].places & OPT_ARGV)
+			print_option(out, &row[i]);
+	fputs("\n"
+	      "Exit: 0 done, 1 call failed, 2 usage, 3 no such process, 4 not permitted, 5 not "
+	      "supported,\n"
+	      "6 refused as unsafe, 7 threshold not met, 8 call still runs there, 9 target died, "
+	      "10 internal.\n",
+	      out);
+}
+
+static void print_flags(FILE *out, unsigned flags)
+{
+	static const struct {
+		unsigned flag;
+		const char *text;
+	} words[] = {
+		{ CMD_PASSIVE, "reads from outside" },
+		{ CMD_HOLDS, "holds a thread for a moment" },
+		{ CMD_CALLS, "calls into the target" },
+		{ CMD_WRITES, "changes the target" },
+		{ CMD_NO_PROCESS, "needs no process" },
+	};
+	const char *between = "";
+
+	fputs("  (", out);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (flags & words[i].flag) {
+			fprintf(out, "%s%s", between, words[i].text);
+			between = ", ";
+		}
+	fputs(")\n", out);
+}
+
+static void print_own_options(FILE *out, const struct command *row)
+{
+	for (size_t i = 0; i < COMMAND_OPTIONS && row->options[i].name; i++) {
+		const struct command_option *o = &row->options[i];
+		char head[64];
+
+		snprintf(head, sizeof(head), "--%s%s%s", o->name, o->meta ? " " : "",
+			 o->meta ? o->meta : "");
+		fprintf(out, "  %-20s %s\n", head, o->help);
+	}
+}
+
+static void print_mallopt_names(FILE *out)
+{
+	size_t n;
+	const struct mallopt_fact *fact = mallopt_table(&n);
+
+	fputs("\nNames:\n", out);
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "  %-20s %s\n", fact[i].name, fact[i].meaning);
+}
+
+void help_command(FILE *out, const struct command *row)
+{
+	fprintf(out, "%s%s%s%s%s\n  %s\n", row->name, *row->usage ? " " : "", row->usage,
+		row->alias ? ", or " : "", row->alias ? row->alias : "", row->help);
+	print_flags(out, row->flags);
+	print_own_options(out, row);
+	fprintf(out, "\n%s", row->more);
+	if (row->completes == COMPLETE_MALLOPT)
+		print_mallopt_names(out);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "anchors.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "arch/x86_64.h"
+
+/* glibc's thread descriptor, the dynamic thread vector and the surplus for dlopen lie on the stack
+ * too. */
+#define TLS_RESERVE ((size_t)64 * 1024)
+#define CHUNK	    ((size_t)64 * 1024)
+
+static const char no_symbol_hint[] =
+	"the passive commands still work; the call needs glibc's own functions";
+
+/* Finds a byte pattern in executable segments of the file; *vaddr is where. */
+static int find_bytes(const struct elf_file *e, const unsigned char *pat, size_t len, uint64_t from,
+		      uint64_t to, uint64_t *vaddr)
+{
+	unsigned char buf[CHUNK / 16];
+
+	while (from + len <= to) {
+		size_t n = to - from < sizeof(buf) ? (size_t)(to - from) : sizeof(buf);
+		const unsigned char *hit;
+
+		if (elf_file_read(e, from, buf, n))
+			return -ENOENT;
+		hit = memmem(buf, n, pat, len);
+		if (hit) {
+			*vaddr = from + (uint64_t)(hit - buf);
+			return 0;
+		}
+		from += n - (len - 1);
+	}
+	return -ENOENT;
+}
+
+/* Near a function first (cheap), then in all code of the module. */
+static int find_code(const struct module *mod, const char *near, uint64_t reach,
+		     const unsigned char *pat, size_t len, uint64_t *addr)
+{
+	const struct elf_segment *seg;
+	size_t n = elf_file_segments(mod->elf, &seg);
+	struct symbol sym;
+	uint64_t vaddr;
+
+	if (module_symbol(mod, near, &sym) == 0) {
+		uint64_t at = sym.addr - mod->bias;
+		uint64_t lo = at > reach ? at - reach : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			uint64_t end = seg[i].vaddr + seg[i].filesz;
+
+			if (seg[i].type != PT_LOAD || !(seg[i].flags & PF_X) || at < seg[i].vaddr ||
+			    at >= end)
+				continue;
+			if (lo < seg[i].vaddr)
+				lo = seg[i].vaddr;
+			if (find_bytes(mod->elf, pat, len, lo, at + reach < end ? at + reach : end,
+				       &vaddr) == 0) {
+				*addr = vaddr + mod->bias;
+				return 0;
+			}
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (seg[i].type != PT_LOAD || !(seg[i].flags & PF_X))
+			continue;
+		if (find_bytes(mod->elf, pat, len, seg[i].vaddr, seg[i].vaddr + seg[i].filesz,
+			       &vaddr) == 0) {
+			*addr = vaddr + mod->bias;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* libc's own definition, not one that interposes it; before 2.34 the thread functions are in
+ * libpthread. */
+static uint64_t own_function(const struct modules *mods, const struct module *libc,
+			     const char *name)
+{
+	struct symbol sym;
+
+	if (module_symbol(libc, name, &sym) == 0 && sym.type == STT_FUNC)
+		return sym.addr;
+	for (size_t i = 0; i < mods->n; i++) {
+		const char *base = strrchr(mods->v[i].path, '/');
+
+		if (base && strncmp(base, "/libpthread", 11) == 0 &&
+		    module_symbol(&mods->v[i], name, &sym) == 0 && sym.type == STT_FUNC)
+			return sym.addr;
+	}
+	return 0;
+}
+
+static size_t tls_size(const struct modules *mods)
+{
+	size_t sum = TLS_RESERVE;
+
+	for (size_t i = 0; i < mods->n; i++) {
+		const struct elf_segment *seg;
+		size_t n = mods->v[i].elf ? elf_file_segments(mods->v[i].elf, &seg) : 0;
+
+		for (size_t k = 0; k < n; k++)
+			if (seg[k].type == PT_TLS && seg[k].memsz < SIZE_MAX / 4 - sum)
+				sum += (size_t)(seg[k].memsz + seg[k].align);
+	}
+	return sum;
+}
+
+int anchors_find(const struct modules *mods, struct anchors *out, struct diag *d)
+{
+	const struct module *libc = modules_glibc(mods);
+
+	memset(out, 0, sizeof(*out));
+	if (!libc || !libc->elf)
+		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-glibc", no_symbol_hint,
+				 "no glibc was found in the target");
+	if (find_code(libc, "sigaction", 8192, arch_trampoline, sizeof(arch_trampoline),
+		      &out->trampoline) ||
+	    find_code(libc, "getppid", 64, arch_syscall_ret, sizeof(arch_syscall_ret),
+		      &out->syscall_ret))
+		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-anchor", no_symbol_hint,
+				 "%s holds no signal trampoline or bare system call", libc->path);
+	out->errno_location = own_function(mods, libc, "__errno_location");
+	out->munmap = own_function(mods, libc, "munmap");
+	if (!out->errno_location || !out->munmap)
+		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-anchor", no_symbol_hint,
+				 "%s has no symbol %s", libc->path,
+				 out->munmap ? "__errno_location" : "munmap");
+	out->attr_init = own_function(mods, libc, "pthread_attr_init");
+	out->attr_setstack = own_function(mods, libc, "pthread_attr_setstack");
+	out->attr_setdetachstate = own_function(mods, libc, "pthread_attr_setdetachstate");
+	out->attr_destroy = own_function(mods, libc, "pthread_attr_destroy");
+	out->create = own_function(mods, libc, "pthread_create");
+	out->tls_size = tls_size(mods);
+	return 0;
+}
+
+bool anchors_can_thread(const struct anchors *a)
+{
+	return a->attr_init && a->attr_setstack && a->attr_setdetachstate && a->attr_destroy &&
+	       a->create;
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "borrow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "mem.h"
+
+/* How long a hijacked system call or the restore may take before something is badly wrong. */
+#define STEP_LIMIT (5 * NS_PER_SEC)
+/* A thread that is not stuck in the kernel stops within microseconds. */
+#define STOP_LIMIT (200 * NS_PER_MS)
+/* Signals of glibc itself (SIGCANCEL, SIGSETXID): who blocks them makes setuid(2) of the
+ * application wait. */
+#define SIG_GLIBC_CANCEL 32
+#define SIG_GLIBC_SETXID 33
+/* Free stack: our frame (up to 12 KiB with AMX tiles) and that of a glibc signal on top. */
+#define STACK_NEED ((size_t)16 * 1024)
+
+static uint64_t bit(int sig)
+{
+	return (uint64_t)1 << (sig - 1);
+}
+
+int borrow_init(struct borrow *b)
+{
+	b->sp.need = STACK_NEED;
+	b->sp.buf = malloc(SAFEPOINT_BUF);
+	b->saved.xstate = malloc(TRACER_XSTATE_MAX);
+	if (!b->sp.buf || !b->saved.xstate)
+		return -ENOMEM;
+	return 0;
+}
+
+void borrow_free(struct borrow *b)
+{
+	free(b->sp.buf);
+	free(b->saved.xstate);
+	if (b->memfd >= 0)
+		close(b->memfd);
+}
+
+uint64_t borrow_mask(int marker)
+{
+	uint64_t open = bit(SIGILL) | bit(SIGTRAP) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGSEGV) |
+			bit(SIGSYS) | bit(SIG_GLIBC_CANCEL) | bit(SIG_GLIBC_SETXID);
+
+	return ~(marker ? open | bit(marker) : open);
+}
+
+int borrow_marker(const struct borrow *b, const struct proc_status *st)
+{
+	static const int candidates[] = { SIGURG, SIGWINCH, SIGCHLD };
+	uint64_t taken = st->sig_caught | st->sig_pending | st->shd_pending | b->saved.mask;
+
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates); i++)
+		if (!(taken & bit(candidates[i])))
+			return candidates[i];
+	return 0;
+}
+
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGSYS ||
+	       sig == SIGABRT;
+}
+
+static void account(struct borrow *b)
+{
+	uint64_t ns = clock_now() - b->th.stopped_at;
+
+	b->held.threads++;
+	b->held.last_ns = ns;
+	b->held.total_ns += ns;
+	if (ns > b->held.max_ns)
+		b->held.max_ns = ns;
+}
+
+static int save(struct borrow *b)
+{
+	int rc = tracee_xstate(&b->th, b->saved.xstate, &b->saved.xlen);
+
+	return rc ? rc : tracee_mask(&b->th, &b->saved.mask);
+}
+
+int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
+{
+	uint64_t limit = clock_now() + STOP_LIMIT;
+	int rc =
+		tracee_seize(&b->th, tid, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | b->options);
+	int back;
+
+	if (rc)
+		return rc;
+	b->hijacked = false;
+	rc = tracee_stop(&b->th, limit < deadline ? limit : deadline);
+	if (rc)
+		return rc;
+	b->sp.tid = tid;
+	rc = tracee_regs(&b->th, &b->saved.regs);
+	if (rc == 0)
+		rc = safepoint_check(&b->sp, &b->saved.regs);
+	if (rc == 0)
+		rc = save(b);
+	if (rc == 0)
+		return 0;
+	back = borrow_return(b);
+	return back ? back : rc;
+}
+
+/* Resumes after a stop that is not the one we wait for; faults in hijacked code are not passed on.
+ */
+static int pass(struct borrow *b, int req, int *sig)
+{
+	const struct event *ev = &b->th.event;
+
+	*sig = ev->kind == EV_SIGNAL ? ev->sig : 0;
+	if (is_fault(*sig))
+		return -EFAULT;
+	return tracee_resume(&b->th, req, *sig);
+}
+
+/*
+ * Waits for the next stop at a system call with the stack pointer at sp. A handler of signal 33
+ * that runs on top makes calls of its own, with a lower stack pointer.
+ */
+static int wait_syscall(struct borrow *b, uint64_t sp, arch_regs *regs)
+{
+	uint64_t deadline = clock_now() + STEP_LIMIT;
+	int sig;
+	int rc = tracee_resume(&b->th, PTRACE_SYSCALL, 0);
+
+	while (rc == 0) {
+		rc = tracee_wait(&b->th, deadline, NULL);
+		if (rc)
+			return rc;
+		if (b->th.event.kind == EV_SYSCALL) {
+			rc = tracee_regs(&b->th, regs);
+			if (rc || arch_sp(regs) == sp)
+				return rc;
+		}
+		rc = pass(b, PTRACE_SYSCALL, &sig);
+	}
+	return rc;
+}
+
+static int arm(struct borrow *b)
+{
+	arch_regs back;
+	int rc;
+
+	frame_regs(&b->saved.regs, &back);
+	rc = sigframe_build(&b->own_frame, arch_sp(&b->saved.regs) - ARCH_RED_ZONE, &back,
+			    b->saved.xstate, b->saved.xlen, b->saved.mask, b->trampoline,
+			    &b->xsave);
+	if (rc)
+		return rc;
+	return mem_write(b->t->pid, b->own_frame.addr, b->own_frame.bytes, b->own_frame.len);
+}
+
+int borrow_syscall(struct borrow *b, long nr, const uint64_t arg[6], uint64_t *result)
+{
+	arch_regs regs = b->saved.regs;
+	bool first = !b->hijacked;
+	int rc = first ? arm(b) : 0;
+
+	if (rc)
+		return rc;
+	arch_enter_syscall(&regs, b->syscall_ret, b->own_frame.sp, nr, arg);
+	rc = tracee_set_regs(&b->th, &regs);
+	if (rc)
+		return rc;
+	b->hijacked = true;
+	/* only now: from here on whatever ends the call also restores the mask */
+	if (first)
+		rc = tracee_set_mask(&b->th, borrow_mask(0));
+	if (rc == 0)
+		rc = wait_syscall(b, b->own_frame.sp, &regs); /* enter */
+	if (rc == 0)
+		rc = wait_syscall(b, b->own_frame.sp, &regs); /* exit */
+	if (rc)
+		return rc;
+	*result = (uint64_t)arch_result(&regs);
+	return arch_result(&regs) < 0 && arch_result(&regs) >= -4095 ? (int)arch_result(&regs) : 0;
+}
+
+static int write_region(struct borrow *b, const struct region *r, const void *text, size_t text_len,
+			const struct hm_block *block, const void *scratch, size_t scratch_len)
+{
+	int rc = mem_write_force(b->memfd, r->base, text, text_len);
+
+	if (rc == 0)
+		rc = mem_write_force(b->memfd, r->block, block, sizeof(*block));
+	if (rc == 0 && scratch_len)
+		rc = mem_write_force(b->memfd, r->scratch, scratch, scratch_len);
+	if (rc == 0)
+		rc = mem_write_force(b->memfd, b->region_frame.addr, b->region_frame.bytes,
+				     b->region_frame.len);
+	return rc;
+}
+
+int borrow_boot(struct borrow *b, const struct region *r, const void *text, size_t text_len,
+		const struct hm_block *block, const void *scratch, size_t scratch_len)
+{
+	arch_regs regs = b->saved.regs;
+	arch_regs back;
+	uint64_t entry;
+	int rc;
+
+	frame_regs(&b->saved.regs, &back);
+	rc = sigframe_build(&b->region_frame, r->stack + r->stack_len, &back, b->saved.xstate,
+			    b->saved.xlen, b->saved.mask, b->trampoline, &b->xsave);
+	if (rc == 0)
+		rc = write_region(b, r, text, text_len, block, scratch, scratch_len);
+	if (rc)
+		return rc;
+	memcpy(&entry, (const char *)text + HM_ENTRY_BOOT, sizeof(entry));
+	arch_enter_call(&regs, r->base + entry, b->region_frame.sp, r->block);
+	rc = tracee_set_regs(&b->th, &regs);
+	if (rc == 0 && block->marker)
+		rc = tracee_set_mask(&b->th, borrow_mask(block->marker));
+	if (rc == 0)
+		rc = tracee_resume(&b->th, block->marker ? PTRACE_CONT : PTRACE_SYSCALL, 0);
+	return rc;
+}
+
+/* Is this stop the end of the boot code? */
+static bool boot_done(const struct borrow *b, const struct region *r, int marker)
+{
+	const struct event *ev = &b->th.event;
+	uint32_t state = 0;
+	arch_regs regs;
+
+	if (marker) {
+		if (ev->kind != EV_SIGNAL || ev->sig != marker)
+			return false;
+		return mem_read(b->t->pid, r->block + offsetof(struct hm_block, boot_state), &state,
+				sizeof(state)) == 0 &&
+		       state == HM_BOOT_DONE;
+	}
+	/* the trampoline has been reached: the word above the frame's start is where its stack
+	 * pointer stands */
+	return ev->kind == EV_SYSCALL && tracee_regs(&b->th, &regs) == 0 &&
+	       arch_syscall(&regs) == SYS_rt_sigreturn && arch_sp(&regs) == b->region_frame.sp + 8;
+}
+
+int borrow_finish(struct borrow *b, const struct region *r, int marker, uint64_t deadline,
+		  pid_t *clone, int *sig)
+{
+	int req = marker ? PTRACE_CONT : PTRACE_SYSCALL;
+	int rc;
+
+	for (;;) {
+		unsigned long msg = 0;
+
+		rc = tracee_wait(&b->th, deadline, b->cancel);
+		if (rc)
+			return rc;
+		if (boot_done(b, r, marker))
+			return 0;
+		if (b->th.event.kind == EV_CLONE &&
+		    ptrace(PTRACE_GETEVENTMSG, b->th.tid, NULL, &msg) == 0)
+			*clone = (pid_t)msg;
+		rc = pass(b, req, sig);
+		if (rc)
+			return rc;
+	}
+}
+
+/*
+ * A system-call-stop is no place to restart a call from: the kernel does that only on its way
+ * through signal delivery. So the thread is sent there, by a pending interrupt, without executing
+ * anything in between that it could not undo.
+ */
+static int leave_syscall_stop(struct borrow *b)
+{
+	arch_regs regs;
+	int rc = tracee_regs(&b->th, &regs);
+
+	if (rc)
+		return rc;
+	if (arch_syscall(&regs) == SYS_rt_sigreturn) {
+		/* skip it, and be ready to make it again should we die now */
+		arch_no_syscall(&regs);
+		arch_set_pc(&regs, b->trampoline);
+		rc = tracee_set_regs(&b->th, &regs);
+		if (rc)
+			return rc;
+	}
+	if (ptrace(PTRACE_INTERRUPT, b->th.tid, NULL, NULL))
+		return -errno;
+	return tracee_resume(&b->th, PTRACE_CONT, 0);
+}
+
+/* Brings the thread into a stop from which the kernel will restart its call: EV_TRAP or a signal's.
+ */
+static int reach_restart_stop(struct borrow *b)
+{
+	uint64_t deadline = clock_now() + STEP_LIMIT;
+	int rc = 0;
+
+	if (!b->th.stopped)
+		return tracee_stop(&b->th, deadline);
+	if (b->th.event.kind == EV_CLONE || b->th.event.kind == EV_OTHER) {
+		rc = tracee_resume(&b->th, PTRACE_CONT, 0);
+		return rc ? rc : tracee_stop(&b->th, deadline);
+	}
+	if (b->th.event.kind != EV_SYSCALL)
+		return 0;
+	rc = leave_syscall_stop(b);
+	while (rc == 0) {
+		rc = tracee_wait(&b->th, deadline, NULL);
+		if (rc || b->th.event.kind == EV_TRAP || b->th.event.kind == EV_GROUP_STOP ||
+		    b->th.event.kind == EV_SIGNAL)
+			break;
+		rc = leave_syscall_stop(b);
+	}
+	return rc;
+}
+
+/* The order matters for a tracer that dies between two of these: general registers last. */
+static int put_back(struct borrow *b)
+{
+	arch_regs regs;
+	int rc;
+
+	resume_regs(&b->saved.regs, &regs);
+	if (b->hijacked) {
+		rc = tracee_set_xstate(&b->th, b->saved.xstate, b->saved.xlen);
+		if (rc == 0)
+			rc = tracee_set_mask(&b->th, b->saved.mask);
+		if (rc == 0)
+			rc = tracee_set_regs(&b->th, &regs);
+		return rc;
+	}
+	if (memcmp(&regs, &b->saved.regs, sizeof(regs)) == 0)
+		return 0;
+	return tracee_set_regs(&b->th, &regs);
+}
+
+int borrow_return(struct borrow *b)
+{
+	int sig = 0;
+	int rc = 0;
+
+	if (!b->th.seized)
+		return 0;
+	if (b->hijacked)
+		rc = reach_restart_stop(b);
+	/*
+	 * A signal that stopped it in hijacked code is the application's unless it is our marker or
+	 * a fault of ours; the mask that is put back decides when it is delivered, but this one has
+	 * been taken off the queue already.
+	 */
+	if (rc == 0 && b->th.event.kind == EV_SIGNAL &&
+	    (b->th.event.sig == SIG_GLIBC_CANCEL || b->th.event.sig == SIG_GLIBC_SETXID ||
+	     b->th.event.sig == SIGSTOP))
+		sig = b->th.event.sig;
+	if (rc == 0)
+		rc = put_back(b);
+	if (rc == 0)
+		rc = tracee_detach(&b->th, sig);
+	if (rc == 0) {
+		b->hijacked = false;
+		account(b);
+	}
+	return rc;
+}
+
+int borrow_abandon(struct borrow *b)
+{
+	int rc = 0;
+
+	if (!b->th.seized)
+		return 0;
+	if (!b->th.stopped)
+		rc = tracee_stop(&b->th, clock_now() + STEP_LIMIT);
+	if (rc == 0)
+		rc = tracee_detach(&b->th, b->th.event.kind == EV_SIGNAL ? b->th.event.sig : 0);
+	if (rc == 0)
+		account(b);
+	return rc;
+}

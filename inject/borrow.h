@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_BORROW_H
+#define HM_BORROW_H
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region.h"
+#include "safepoint.h"
+#include "session.h"
+#include "sigframe.h"
+#include "tracer.h"
+
+/*
+ * One application thread, borrowed for a moment. At every instant between two requests below,
+ * letting go of the thread (which is what the kernel does when we die) leaves it on a path that
+ * ends with its own registers, mask and system call: first through the dead man's frame, at the end
+ * because it has them back.
+ */
+struct borrow {
+	/* prepared by the owner before a thread is held */
+	const struct target *t;
+	uint64_t trampoline;  /* address of arch_trampoline in the target */
+	uint64_t syscall_ret; /* address of arch_syscall_ret in the target */
+	struct xsave_facts xsave;
+	int memfd;	       /* from mem_open_force */
+	unsigned long options; /* PTRACE_O_* beside TRACESYSGOOD and TRACECLONE */
+	struct safepoint sp;
+	const volatile sig_atomic_t *cancel;
+	/* of the thread that is held */
+	struct tracee th;
+	struct saved_state saved;
+	bool hijacked;		      /* its registers are not its own */
+	struct sigframe own_frame;    /* on its own stack */
+	struct sigframe region_frame; /* on the stack in the region */
+	struct held held;
+};
+
+HM_MUST_CHECK int borrow_init(struct borrow *b);
+void borrow_free(struct borrow *b);
+
+/*
+ * Holds tid at a safe point. 0: it is held. -EAGAIN: it is not at one, and runs on untouched
+ * (b->sp.reason); -EBUSY: group-stop; -ESRCH: gone; -EPERM; -ETIMEDOUT: it did not stop (it may be
+ * stuck in the kernel).
+ */
+HM_MUST_CHECK int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline);
+/* Makes one system call on the thread's own stack. The first one arms the dead man's frame. -errno
+ * of the call. */
+HM_MUST_CHECK int borrow_syscall(struct borrow *b, long nr, const uint64_t arg[6],
+				 uint64_t *result);
+/*
+ * Writes text, block and frame into the region, which is mapped R-X, and starts the boot code. text
+ * is the payload with its block distance filled in.
+ */
+HM_MUST_CHECK int borrow_boot(struct borrow *b, const struct region *r, const void *text,
+			      size_t text_len, const struct hm_block *block, const void *scratch,
+			      size_t scratch_len);
+/*
+ * Waits until the boot code is done. *clone is the thread it created, 0 if none; that thread is
+ * traced and has not been waited for. -ETIMEDOUT, -ECANCELED: still running; -EFAULT: a fault or
+ * abort in it, *sig says which; -ESRCH.
+ */
+HM_MUST_CHECK int borrow_finish(struct borrow *b, const struct region *r, int marker,
+				uint64_t deadline, pid_t *clone, int *sig);
+/*
+ * Gives the thread back exactly. Good in every state after borrow_hold; a thread whose boot code
+ * still runs is stopped first and taken out of it.
+ */
+HM_MUST_CHECK int borrow_return(struct borrow *b);
+/* Lets the thread run on in the boot code; the dead man's frame gives it back when that ends. */
+HM_MUST_CHECK int borrow_abandon(struct borrow *b);
+
+/* A signal for the boot code's end: ignored by default, not caught, blocked or pending here; 0 if
+ * there is none. */
+int borrow_marker(const struct borrow *b, const struct proc_status *st);
+/* The mask of hijacked code: everything but faults, glibc's own signals and the marker. */
+uint64_t borrow_mask(int marker);
+#endif

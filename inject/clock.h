@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_CLOCK_H
+#define HM_CLOCK_H
+#include <stdint.h>
+
+#define NS_PER_MS  1000000ULL
+#define NS_PER_SEC 1000000000ULL
+
+uint64_t clock_now(void); /* CLOCK_MONOTONIC, ns */
+void clock_sleep(uint64_t ns);
+#endif

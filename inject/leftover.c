@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "leftover.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "clock.h"
+#include "mem.h"
+#include "region.h"
+#include "threads.h"
+
+/* A boot that has been armed is over, or never began, within microseconds. */
+#define ARMED_SAMPLES 5
+#define ARMED_NAP     (2 * NS_PER_MS)
+
+/* The block of a region, wherever the mode has put it; false if it is not mapped or not ours. */
+static bool read_block(pid_t pid, uint64_t base, struct hm_block *b)
+{
+	static const enum hm_mode modes[] = { HM_MODE_PROXY, HM_MODE_DIRECT };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct region r;
+
+		/* the payload is smaller than a page; its size only matters rounded up */
+		region_layout(&r, base, modes[i], 1, SESSION_SCRATCH, 0);
+		if (mem_read(pid, r.block, b, offsetof(struct hm_block, slot)) == 0 &&
+		    b->magic == HM_BLOCK_MAGIC && b->base == base)
+			return true;
+	}
+	return false;
+}
+
+static bool thread_inside(const struct threads *list, uint64_t base, uint64_t end, pid_t *tid)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct thread *th = &list->v[i];
+
+		if (strcmp(th->name, HM_NAME) == 0 || (th->sp >= base && th->sp < end)) {
+			*tid = th->tid;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* 1 in use, 0 not, or a negative errno. */
+static int in_use(const struct target *t, uint64_t base, uint64_t end, pid_t *tid)
+{
+	struct hm_block b;
+	unsigned samples = 1;
+
+	if (read_block(t->pid, base, &b)) {
+		if (b.boot_state == HM_BOOT_RUNNING)
+			return 1;
+		if (b.boot_state == HM_BOOT_ARMED)
+			samples = ARMED_SAMPLES;
+	}
+	for (unsigned i = 0; i < samples; i++) {
+		struct threads list;
+		bool inside;
+		int rc = threads_read(t, &list, NULL);
+
+		if (rc)
+			return rc;
+		inside = thread_inside(&list, base, end, tid);
+		threads_free(&list);
+		if (inside)
+			return 1;
+		if (i + 1 < samples)
+			clock_sleep(ARMED_NAP);
+	}
+	return 0;
+}
+
+int leftover_find(const struct target *t, const struct maps *maps, struct hm_range *range,
+		  size_t max, size_t *n, struct leftovers *out)
+{
+	memset(out, 0, sizeof(*out));
+	*n = 0;
+	for (size_t i = 0; i < maps->n;) {
+		uint64_t base, other;
+		size_t first = i;
+		int used;
+
+		if (!region_owns(&maps->v[i], &base)) {
+			i++;
+			continue;
+		}
+		while (i < maps->n && region_owns(&maps->v[i], &other) && other == base)
+			i++;
+		used = in_use(t, base, maps->v[i - 1].end, &out->busy_tid);
+		if (used < 0)
+			return used;
+		if (used) {
+			out->busy++;
+			continue;
+		}
+		out->regions++;
+		for (size_t k = first; k < i && *n < max; k++)
+			range[(*n)++] = (struct hm_range){ maps->v[k].start,
+							   maps->v[k].end - maps->v[k].start };
+	}
+	return 0;
+}
+
+int session_leftovers(const struct target *t, const struct maps *maps, struct leftovers *out)
+{
+	struct hm_range range[HM_MAX_REAP];
+	size_t n;
+
+	return leftover_find(t, maps, range, HM_MAX_REAP, &n, out);
+}

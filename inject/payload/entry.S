@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "abi.h"
+/*
+ * Entry points of the payload. The table at its start holds their offsets, so that the host needs no symbols.
+ */
+	.section .entries, "ax"
+	.globl payload_entries
+payload_entries:
+	.quad	boot_entry - payload_entries
+	.quad	proxy_entry - payload_entries
+	.quad	payload_sink - payload_entries
+	.quad	0
+
+	.text
+/*
+ * boot_entry(block): the borrowed thread comes here with its stack pointer at the dead man's frame, in memory that is
+ * not writable yet. So mprotect stands first and touches no stack. The return address is the signal
+ * trampoline: whatever happens, `ret` gives the thread its own registers back.
+ */
+	.globl	boot_entry
+boot_entry:
+	mov	%rdi, %rbx
+	mov	HM_OFF_RW_ADDR(%rbx), %rdi
+	mov	HM_OFF_RW_LEN(%rbx), %rsi
+	mov	$3, %edx			/* PROT_READ | PROT_WRITE */
+	mov	$10, %eax			/* mprotect */
+	syscall
+	test	%rax, %rax
+	jnz	1f
+	mov	%rbx, %rdi
+	sub	$8, %rsp
+	call	payload_boot
+	add	$8, %rsp
+1:	ret
+
+/*
+ * proxy_entry(block): start routine of the proxy thread. At the end it cannot return through memory that it has
+ * unmapped, so it jumps into munmap, which returns to glibc's thread exit with 0.
+ */
+	.globl	proxy_entry
+proxy_entry:
+	push	%rbx
+	mov	%rdi, %rbx
+	call	payload_proxy
+	mov	HM_OFF_BASE(%rbx), %rdi
+	mov	HM_OFF_MUNMAP_LEN(%rbx), %rsi
+	mov	HM_OFF_FN_MUNMAP(%rbx), %rax
+	pop	%rbx
+	jmp	*%rax
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "proxy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "mem.h"
+
+#define START_LIMIT (5 * NS_PER_SEC)
+#define STOP_LIMIT  (1 * NS_PER_SEC)
+#define END_LIMIT   (5 * NS_PER_SEC)
+#define POLL_SLICE  50 /* ms: how soon a cancel is noticed that came between a look and the sleep  \
+			*/
+
+static int open_end(const struct proxy *p, int fd, int flags, int *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "task/%d/fd/%d", p->th.tid, fd);
+	*out = openat(p->t->procfd, path, flags | O_CLOEXEC);
+	return *out < 0 ? -errno : 0;
+}
+
+static int read_state(const struct proxy *p, struct hm_block *b)
+{
+	/* all that precedes the calls */
+	return mem_read(p->t->pid, p->r->block, b, offsetof(struct hm_block, slot));
+}
+
+/* A stop of the proxy that is not ours to use: let it go on. A fault is left in p->th.event, with
+ * -EFAULT. */
+static int serve_stop(struct proxy *p, int req)
+{
+	int sig = p->th.event.kind == EV_SIGNAL ? p->th.event.sig : 0;
+
+	if (sig && sig != SIGSTOP && sig < 32)
+		return -EFAULT;
+	return tracee_resume(&p->th, req, sig);
+}
+
+static int wait_ready(struct proxy *p, struct hm_block *b)
+{
+	uint64_t deadline = clock_now() + START_LIMIT;
+	uint64_t nap = 20000;
+
+	for (;;) {
+		int rc = read_state(p, b);
+
+		if (rc)
+			return rc;
+		if (b->proxy_state == HM_PROXY_READY)
+			return 0;
+		if (b->proxy_state == HM_PROXY_LEAVING)
+			return b->proxy_errno ? -b->proxy_errno : -EPROTO;
+		if (clock_now() > deadline)
+			return -ETIMEDOUT;
+		rc = tracee_wait(&p->th, clock_now() + nap, NULL);
+		if (rc == 0)
+			rc = serve_stop(p, PTRACE_CONT);
+		if (rc && rc != -ETIMEDOUT)
+			return rc;
+		if (nap < NS_PER_MS)
+			nap *= 2;
+	}
+}
+
+static int open_ends(struct proxy *p, const struct hm_block *b)
+{
+	const char opened = HM_REQ_OPENED;
+	int rc = open_end(p, b->fd_request_host, O_WRONLY | O_NONBLOCK, &p->request);
+
+	if (rc == 0)
+		rc = open_end(p, b->fd_reply_host, O_RDONLY | O_NONBLOCK, &p->reply);
+	if (rc == 0)
+		rc = open_end(p, b->fd_out, O_RDWR, &p->out);
+	if (rc == 0 && write(p->request, &opened, 1) != 1)
+		rc = -errno;
+	return rc;
+}
+
+static int open_childfd(struct proxy *p)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	p->childfd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return p->childfd < 0 ? -errno : 0;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_ends(struct proxy *p)
+{
+	close_fd(&p->request);
+	close_fd(&p->reply);
+	close_fd(&p->out);
+	close_fd(&p->childfd);
+}
+
+static int start_failed(struct proxy *p, int rc, const struct hm_block *b, struct diag *d)
+{
+	static const char *const step[] = { "start", "get a descriptor table of its own",
+					    "make a memory file", "make its pipes" };
+	unsigned at = (unsigned)b->proxy_step < 4 ? (unsigned)b->proxy_step : 0;
+
+	close_ends(p);
+	if (p->th.seized && (p->th.stopped || tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0))
+		(void)!tracee_detach(&p->th, 0);
+	return diag_fail(d, rc, HM_CALL_FAILED, "proxy-failed",
+			 "try --via direct; `check` shows limits and filters",
+			 "the proxy thread could not %s: %s", step[at], strerror(-rc));
+}
+
+int proxy_start(struct proxy *p, const struct target *t, const struct region *r, pid_t tid,
+		struct diag *d)
+{
+	struct hm_block b = { 0 };
+	int rc;
+
+	memset(p, 0, sizeof(*p));
+	p->t = t;
+	p->r = r;
+	p->request = p->reply = p->out = p->childfd = -1;
+	/* attached by the kernel when the borrowed thread created it (PTRACE_O_TRACECLONE) */
+	p->th.tid = tid;
+	p->th.seized = true;
+	rc = open_childfd(p);
+	if (rc == 0)
+		rc = tracee_wait(&p->th, clock_now() + STOP_LIMIT, NULL);
+	if (rc == 0)
+		rc = tracee_options(&p->th, PTRACE_O_TRACESYSGOOD);
+	if (rc == 0)
+		rc = tracee_resume(&p->th, PTRACE_CONT, 0);
+	if (rc == 0)
+		rc = wait_ready(p, &b);
+	if (rc == 0)
+		rc = open_ends(p, &b);
+	return rc ? start_failed(p, rc, &b, d) : 0;
+}
+
+/* Waits until the reply comes or something happens to the thread. 1: reply; 0: look again;
+ * negative: error. */
+static int wait_reply(struct proxy *p)
+{
+	struct pollfd fds[2] = { { .fd = p->reply, .events = POLLIN },
+				 { .fd = p->childfd, .events = POLLIN } };
+	struct signalfd_siginfo si;
+	char c;
+	int rc = poll(fds, 2, POLL_SLICE);
+
+	if (rc < 0 && errno != EINTR)
+		return -errno;
+	if (rc > 0 && fds[1].revents)
+		(void)!read(p->childfd, &si, sizeof(si));
+	if (rc > 0 && fds[0].revents) {
+		ssize_t n = read(p->reply, &c, 1);
+
+		if (n == 1)
+			return 1;
+		if (n == 0)
+			return -ESRCH;
+	}
+	/* also without a SIGCHLD: it may have been taken by another wait */
+	rc = tracee_wait(&p->th, 0, NULL);
+	if (rc == -ETIMEDOUT)
+		return 0;
+	return rc ? rc : serve_stop(p, PTRACE_CONT);
+}
+
+/* What the thread said last, for the report of an abort: the allocator's own message. */
+static void last_words(const struct proxy *p, char *buf, size_t size)
+{
+	char text[256];
+	ssize_t n = p->out >= 0 ? pread(p->out, text, sizeof(text), 0) : -1;
+
+	buf[0] = '\0';
+	if (n <= 0)
+		return;
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	escape_copy(buf, size, text, (size_t)n);
+}
+
+static int fault(struct proxy *p, struct diag *d)
+{
+	int sig = p->th.event.sig;
+	char words[300];
+
+	last_words(p, words, sizeof(words));
+	p->lost = true;
+	/* the signal is the target's own now: nobody can say that its heap is still whole */
+	(void)!tracee_detach(&p->th, sig);
+	return diag_fail(d, -EFAULT, HM_DIED, "target-died",
+			 "its heap was damaged before the call; restart it and look at its core",
+			 "the call ended in signal %d (SIG%s)%s%s", sig, sigabbrev_np(sig),
+			 words[0] ? ", the allocator said: " : "", words);
+}
+
+static int still_running(struct proxy *p, int rc, struct diag *d)
+{
+	p->lost = true;
+	return diag_fail(d, rc, HM_RUNNING, "still-running",
+			 "it finishes there by itself and leaves; --timeout gives it longer",
+			 rc == -ECANCELED
+				 ? "interrupted: the call still runs in the target (thread %d)"
+				 : "the call did not return in time and still runs in the target "
+				   "(thread %d)",
+			 p->th.tid);
+}
+
+int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
+{
+	uint64_t deadline = clock_now() + timeout_ns;
+	const char c = HM_REQ_CALL;
+	int rc;
+
+	if (p->lost)
+		return diag_fail(d, -EBUSY, HM_RUNNING, "still-running", "",
+				 "an earlier call still runs in the target (thread %d)", p->th.tid);
+	rc = proxy_unpark(p);
+	if (rc == 0 && write(p->request, &c, 1) != 1)
+		rc = -errno;
+	while (rc == 0) {
+		rc = wait_reply(p);
+		if (rc == 0 && p->cancel && *p->cancel)
+			return still_running(p, -ECANCELED, d);
+		if (rc == 0 && clock_now() > deadline)
+			return still_running(p, -ETIMEDOUT, d);
+	}
+	if (rc > 0)
+		return 0;
+	if (rc == -EFAULT)
+		return fault(p, d);
+	p->lost = true;
+	if (!target_alive(p->t))
+		return diag_fail(d, -ESRCH, HM_DIED, "target-died",
+				 "look at its log or core for the cause",
+				 "process %d ended while the call was running", p->t->pid);
+	return diag_fail(d, rc, HM_CALL_FAILED, "proxy-lost", "try again",
+			 "the proxy thread %d is gone: %s", p->th.tid, strerror(-rc));
+}
+
+int proxy_park(struct proxy *p)
+{
+	int rc;
+
+	if (!p->th.seized || p->lost)
+		return 0;
+	rc = tracee_stop(&p->th, clock_now() + STOP_LIMIT);
+	if (rc == -EBUSY) /* the whole process is stopped: it was let go as it is */
+		return 0;
+	return rc ? rc : tracee_detach(&p->th, 0);
+}
+
+int proxy_unpark(struct proxy *p)
+{
+	return p->th.seized ? 0 : tracee_seize(&p->th, p->th.tid, PTRACE_O_TRACESYSGOOD);
+}
+
+/* Tells the payload what to unregister before its stack goes. -EIO (before Linux 5.13): the stack
+ * must stay. */
+static int prepare_end(struct proxy *p)
+{
+	struct rseq_config c;
+	uint64_t v[3];
+	int rc = tracee_rseq(&p->th, &c);
+
+	if (rc)
+		return rc;
+	v[0] = c.addr;
+	v[1] = c.size;
+	v[2] = c.signature;
+	return mem_write(p->t->pid, p->r->block + offsetof(struct hm_block, rseq_addr), v,
+			 sizeof(v));
+}
+
+/*
+ * glibc's last act for a thread is a loop around exit(2) that touches no memory. At its entry the
+ * stack is free: the call becomes munmap of the stack, and the loop then makes the real one. If we
+ * die in between it does so too.
+ */
+static int take_stack(struct proxy *p, bool can_unmap)
+{
+	const uint64_t arg[6] = { p->r->guard, p->r->base + p->r->size - p->r->guard };
+	uint64_t deadline = clock_now() + END_LIMIT;
+	arch_regs regs;
+	int rc;
+
+	for (;;) {
+		rc = tracee_wait(&p->th, deadline, NULL);
+		if (rc == 0 && p->th.event.kind == EV_SYSCALL)
+			rc = tracee_regs(&p->th, &regs);
+		if (rc)
+			return rc;
+		if (p->th.event.kind == EV_SYSCALL && arch_syscall(&regs) == SYS_exit)
+			break;
+		rc = serve_stop(p, PTRACE_SYSCALL);
+		if (rc)
+			return rc;
+	}
+	if (!can_unmap)
+		return tracee_detach(&p->th, 0);
+	arch_replace_syscall(&regs, SYS_munmap, arg);
+	rc = tracee_set_regs(&p->th, &regs);
+	return rc ? rc : tracee_detach(&p->th, 0);
+}
+
+static int wait_gone(const struct proxy *p)
+{
+	uint64_t deadline = clock_now() + END_LIMIT;
+	char path[32];
+
+	snprintf(path, sizeof(path), "task/%d", p->th.tid);
+	while (faccessat(p->t->procfd, path, F_OK, 0) == 0) {
+		if (clock_now() > deadline)
+			return -EBUSY;
+		clock_sleep(20000);
+	}
+	return 0;
+}
+
+int proxy_end(struct proxy *p)
+{
+	const char quit = HM_REQ_QUIT;
+	bool can_unmap;
+	int rc;
+
+	if (p->lost) {
+		if (p->th.seized && tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0)
+			(void)!tracee_detach(&p->th, 0);
+		close_ends(p);
+		return target_alive(p->t) ? -EBUSY : -ESRCH;
+	}
+	rc = proxy_unpark(p);
+	if (rc == 0)
+		rc = tracee_stop(&p->th, clock_now() + STOP_LIMIT);
+	if (rc) {
+		close_ends(p); /* end of file: it leaves by itself */
+		return rc;
+	}
+	can_unmap = prepare_end(p) == 0;
+	rc = write(p->request, &quit, 1) == 1 ? 0 : -errno;
+	if (rc == 0)
+		rc = tracee_resume(&p->th, PTRACE_SYSCALL, 0);
+	if (rc == 0)
+		rc = take_stack(p, can_unmap);
+	if (rc && p->th.seized &&
+	    (p->th.stopped || tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0))
+		(void)!tracee_detach(&p->th, 0);
+	close_ends(p);
+	if (rc == 0)
+		rc = wait_gone(p);
+	return rc ? rc : can_unmap ? 0 : -EIO;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_PROXY_H
+#define HM_PROXY_H
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region.h"
+#include "session.h"
+#include "tracer.h"
+
+/*
+ * The host's side of the proxy thread. While a call runs it is traced, so that a fault is a stop
+ * that we see; at rest it is not, so that neither the application's setuid(2) nor another tool ever
+ * waits for us.
+ */
+struct proxy {
+	const struct target *t;
+	const struct region *r;
+	struct tracee th;
+	int request, reply, out; /* our ends; -1 if not open */
+	int childfd;		 /* signalfd of SIGCHLD */
+	bool lost; /* a call is still running, or it is gone: nothing but proxy_end is possible */
+	const volatile sig_atomic_t *cancel;
+};
+
+/* Takes over the new thread (its first stop has not been waited for) and waits until it serves. */
+HM_MUST_CHECK int proxy_start(struct proxy *p, const struct target *t, const struct region *r,
+			      pid_t tid, struct diag *d);
+/* Runs the calls that stand in the block; the caller has written them. Fills d: exit 8 or 9. */
+HM_MUST_CHECK int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d);
+HM_MUST_CHECK int proxy_park(struct proxy *p);
+HM_MUST_CHECK int proxy_unpark(struct proxy *p);
+/*
+ * Ends the thread. 0: it is gone and its memory with it; -EBUSY: a call still runs (it will leave
+ * by itself when that returns); other: it is gone or leaving, its stack may remain for the next
+ * session to remove.
+ */
+HM_MUST_CHECK int proxy_end(struct proxy *p);
+#endif

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "safepoint.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "mem.h"
+#include "threads.h"
+
+/* The kernel's internal restart codes (include/linux/errno.h); only a tracer ever sees them. */
+enum {
+	ERESTARTSYS = 512,
+	ERESTARTNOINTR = 513,
+	ERESTARTNOHAND = 514,
+	ERESTART_RESTARTBLOCK = 516,
+};
+
+#define FRAMES_MAX	 256
+#define FP_XSTATE_MAGIC1 0x46505853U /* in each signal frame's FPU part */
+#define STACK_SCAN_MAX	 ((uint64_t)64 << 20)
+
+bool safepoint_interrupted(const arch_regs *regs, long *nr)
+{
+	int64_t rc = arch_result(regs);
+
+	*nr = arch_syscall(regs);
+	if (*nr < 0)
+		return false;
+	return rc == -EINTR || rc == -ERESTARTSYS || rc == -ERESTARTNOINTR ||
+	       rc == -ERESTARTNOHAND || rc == -ERESTART_RESTARTBLOCK;
+}
+
+void resume_regs(const arch_regs *stopped, arch_regs *out)
+{
+	const struct syscall_fact *f;
+	long nr;
+
+	*out = *stopped;
+	if (!safepoint_interrupted(stopped, &nr) || arch_result(stopped) != -EINTR)
+		return;
+	f = syscall_fact(nr);
+	if (f && f->restart == RESTART_HEAL)
+		arch_set_result(out, -ERESTARTNOHAND);
+}
+
+/* A futex wait with an absolute timeout, or none, can be made again as it is. */
+static bool waits_absolute(const arch_regs *r, long nr)
+{
+	uint64_t op = arch_syscall_arg(r, 1) & (uint64_t)FUTEX_CMD_MASK;
+
+	return nr == SYS_futex && (op != FUTEX_WAIT || arch_syscall_arg(r, 3) == 0);
+}
+
+void frame_regs(const arch_regs *stopped, arch_regs *out)
+{
+	arch_regs healed;
+	long nr;
+
+	resume_regs(stopped, &healed);
+	*out = healed;
+	if (!safepoint_interrupted(&healed, &nr))
+		arch_no_syscall(out);
+	else if (arch_result(&healed) == -EINTR)
+		arch_no_syscall(out);
+	else if (arch_result(&healed) == -ERESTART_RESTARTBLOCK && !waits_absolute(stopped, nr)) {
+		arch_set_result(out, -EINTR);
+		arch_no_syscall(out);
+	} else {
+		arch_rewind_syscall(out);
+	}
+}
+
+static int unsafe(struct safepoint *s, const char *why)
+{
+	snprintf(s->reason, sizeof(s->reason), "%s", why);
+	return -EAGAIN;
+}
+
+static const char *kind_name(unsigned kind)
+{
+	if (kind & CODE_ALLOC)
+		return "the allocator";
+	if (kind & CODE_LOADER)
+		return "the dynamic linker";
+	if (kind & CODE_THREADS)
+		return "thread creation, fork or setuid";
+	if (kind & CODE_STDIO)
+		return "stdio";
+	return "a signal handler";
+}
+
+static int unsafe_code(struct safepoint *s, unsigned kind, uint64_t addr)
+{
+	snprintf(s->reason, sizeof(s->reason), "it is inside %s (0x%" PRIx64 " on its stack)",
+		 kind_name(kind), addr);
+	return -EAGAIN;
+}
+
+/* Where it stands: asleep in a call that may be interrupted, or between instructions outside libc.
+ */
+static int check_pc(struct safepoint *s, const arch_regs *r)
+{
+	unsigned kind = code_map_kind(s->code, arch_pc(r));
+	const struct syscall_fact *f;
+	unsigned char before[ARCH_SYSCALL_LEN];
+	long nr;
+
+	if (safepoint_interrupted(r, &nr)) {
+		f = syscall_fact(nr);
+		/* restart_syscall(2) continues a call that an earlier stop interrupted; which one
+		 * is not known, but it is always one of those that the kernel restarts */
+		if (nr != SYS_restart_syscall && (!f || f->restart == RESTART_NEVER)) {
+			snprintf(s->reason, sizeof(s->reason),
+				 "it is in system call %ld, which must not be interrupted", nr);
+			return -EAGAIN;
+		}
+		return 0;
+	}
+	if (kind & (s->forbid | CODE_SIGNAL))
+		return unsafe_code(s, kind & (s->forbid | CODE_SIGNAL), arch_pc(r));
+	if (!(kind & CODE_LIBC))
+		return 0;
+	/* just behind a `syscall` instruction of libc: the call is complete, nothing else has begun
+	 */
+	if (mem_read(s->pid, arch_pc(r) - ARCH_SYSCALL_LEN, before, sizeof(before)) == 0 &&
+	    memcmp(before, arch_syscall_ret, sizeof(before)) == 0)
+		return 0;
+	return unsafe(s, "it is running inside libc");
+}
+
+static int find_stack(struct safepoint *s, const arch_regs *r)
+{
+	uint64_t sp = arch_sp(r);
+	const struct map *m = maps_find(s->maps, sp);
+	uint64_t tp = arch_tp(r);
+
+	if (!m || !(m->prot & PROT_WRITE))
+		return unsafe(s, "its stack is in no known mapping");
+	s->stack_lo = m->start;
+	if (strcmp(m->name, "[stack]") == 0) {
+		s->stack_hi = m->end;
+	} else if (tp > sp && tp < m->end) {
+		/* glibc places the thread descriptor at the end of the stack it belongs to */
+		s->stack_hi = tp;
+	} else {
+		return unsafe(s, "it runs on a stack that is not its own (coroutine, fiber or "
+				 "alternate stack)");
+	}
+	if (s->stack_hi - sp > STACK_SCAN_MAX)
+		return unsafe(s, "its stack is too deep to look through");
+	if (sp - s->stack_lo < ARCH_RED_ZONE + s->need)
+		return unsafe(s, "there is not enough room left on its stack");
+	return 0;
+}
+
+/* Looks at every word of the live stack. Returns the kinds found and the first address that has
+ * one. */
+static int scan_stack(struct safepoint *s, uint64_t sp, unsigned bad, unsigned *kind,
+		      uint64_t *where)
+{
+	uint64_t lo, hi;
+
+	*kind = 0;
+	code_map_span(s->code, &lo, &hi);
+	for (uint64_t at = sp & ~(uint64_t)7; at < s->stack_hi;) {
+		size_t len = s->stack_hi - at < SAFEPOINT_BUF ? (size_t)(s->stack_hi - at)
+							      : SAFEPOINT_BUF;
+		const uint64_t *w = (const uint64_t *)(const void *)s->buf;
+		int rc = mem_read(s->pid, at, s->buf, len & ~(size_t)7);
+
+		if (rc)
+			return rc;
+		for (size_t i = 0; i < len / 8; i++) {
+			unsigned k = 0;
+
+			if ((uint32_t)w[i] == FP_XSTATE_MAGIC1)
+				k = CODE_SIGNAL;
+			else if (w[i] - lo < hi - lo)
+				k = code_map_kind(s->code, w[i]) & bad;
+			if (k && !*kind)
+				*where = w[i];
+			*kind |= k;
+		}
+		at += len;
+		if (len < 8)
+			break;
+	}
+	return 0;
+}
+
+/* A suspicious word may be left over from a call that has returned: the exact frames decide. */
+static int check_frames(struct safepoint *s, const arch_regs *r, unsigned bad)
+{
+	static _Thread_local struct frame frames[FRAMES_MAX];
+	bool complete = false;
+	size_t n = 0;
+	int rc = unwinder_run(s->unwinder, r, frames, FRAMES_MAX, &n, &complete);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < n; i++) {
+		unsigned kind = code_map_kind(s->code, frames[i].pc - (i ? 1 : 0)) & bad;
+
+		if (frames[i].signal)
+			return unsafe_code(s, CODE_SIGNAL, frames[i].pc);
+		if (kind)
+			return unsafe_code(s, kind, frames[i].pc);
+	}
+	return complete ? 0 : -EAGAIN;
+}
+
+int safepoint_check(struct safepoint *s, const arch_regs *regs)
+{
+	unsigned bad = s->forbid | CODE_SIGNAL;
+	unsigned kind;
+	uint64_t where = 0;
+	int rc;
+
+	s->reason[0] = '\0';
+	rc = check_pc(s, regs);
+	if (rc == 0)
+		rc = find_stack(s, regs);
+	if (rc)
+		return rc;
+	rc = scan_stack(s, arch_sp(regs), bad, &kind, &where);
+	if (rc || !kind)
+		return rc;
+	rc = check_frames(s, regs, bad);
+	if (rc == -EAGAIN && !s->reason[0])
+		return unsafe_code(s, kind, where);
+	return rc;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_SAFEPOINT_H
+#define HM_SAFEPOINT_H
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/x86_64.h"
+#include "maps.h"
+#include "modules.h"
+#include "unwind.h"
+
+/*
+ * May a call be made on this stopped thread? The danger is the thread's own stack: if the
+ * allocator, the loader or thread creation is in the middle of something there, a call would find
+ * its data half changed and its locks held by ourselves. Everything that is needed is prepared
+ * before the thread is held.
+ */
+struct safepoint {
+	pid_t pid;
+	pid_t tid;
+	const struct maps *maps;
+	const struct code_map *code;
+	struct unwinder *unwinder;
+	unsigned forbid;   /* enum code_kind bits that must not be on the stack */
+	size_t need;	   /* bytes of free stack below the red zone */
+	uint8_t *buf;	   /* SAFEPOINT_BUF bytes of scratch */
+	char reason[160];  /* out: why not */
+	uint64_t stack_lo; /* out: the mapping of the stack */
+	uint64_t stack_hi; /* out: end of what was scanned */
+};
+#define SAFEPOINT_BUF ((size_t)256 * 1024)
+
+/* 0: safe. -EAGAIN: not here, not now; reason says why. Other errors: memory could not be read. */
+HM_MUST_CHECK int safepoint_check(struct safepoint *s, const arch_regs *regs);
+
+/*
+ * Is the thread in a system call that was interrupted by the stop? Then *nr is the call; its result
+ * is one of the kernel's restart codes or -EINTR.
+ */
+bool safepoint_interrupted(const arch_regs *regs, long *nr);
+
+/*
+ * Pure: the registers that make the interrupted call right again.
+ * resume_regs: for PTRACE_SETREGS before letting go; the kernel restarts the call itself (-EINTR of
+ * a call that a mere stop interrupted becomes ERESTARTNOHAND, which still gives way to a real
+ * signal handler). frame_regs: for rt_sigreturn, which forgets restart state: the call is made
+ * again where that is right, and returns -EINTR where only the kernel knew the remaining time.
+ */
+void resume_regs(const arch_regs *stopped, arch_regs *out);
+void frame_regs(const arch_regs *stopped, arch_regs *out);
+#endif

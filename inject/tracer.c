@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tracer.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+
+#include "clock.h"
+
+#ifndef PTRACE_GET_RSEQ_CONFIGURATION
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
+#endif
+
+/* glibc declares ptrace's first argument as an enum; the kernel's newer requests are not in it. */
+static int request(int req, pid_t tid, uintptr_t addr, uintptr_t data)
+{
+	long rc = ptrace((enum __ptrace_request)req, tid, (void *)addr, (void *)data);
+
+	return rc < 0 ? -errno : 0;
+}
+
+int tracee_seize(struct tracee *t, pid_t tid, unsigned long options)
+{
+	int rc = request(PTRACE_SEIZE, tid, 0, options);
+
+	if (rc)
+		return rc;
+	memset(t, 0, sizeof(*t));
+	t->tid = tid;
+	t->seized = true;
+	return 0;
+}
+
+int tracee_options(struct tracee *t, unsigned long options)
+{
+	return request(PTRACE_SETOPTIONS, t->tid, 0, options);
+}
+
+int tracee_resume(struct tracee *t, int req, int sig)
+{
+	int rc = request(req, t->tid, 0, (uintptr_t)sig);
+
+	if (rc == 0)
+		t->stopped = false;
+	return rc;
+}
+
+int tracee_wait(struct tracee *t, uint64_t deadline, const volatile sig_atomic_t *cancel)
+{
+	int rc = wait_event(t->tid, deadline, cancel, &t->event);
+
+	if (rc == -ECHILD) {
+		t->seized = false;
+		return -ESRCH;
+	}
+	if (rc)
+		return rc;
+	if (t->event.kind == EV_NONE)
+		return -ETIMEDOUT;
+	if (t->event.kind == EV_EXITED) {
+		t->seized = false;
+		t->stopped = false;
+		return -ESRCH;
+	}
+	t->stopped = true;
+	return 0;
+}
+
+/* A group-stop is not ours to end: detaching puts the thread back into it (ptrace(2),
+ * "Group-stop"). */
+static int leave_group_stop(struct tracee *t)
+{
+	int rc = tracee_detach(t, 0);
+
+	return rc ? rc : -EBUSY;
+}
+
+int tracee_stop(struct tracee *t, uint64_t deadline)
+{
+	int rc;
+
+	t->stopped_at = clock_now();
+	for (;;) {
+		rc = request(PTRACE_INTERRUPT, t->tid, 0, 0);
+		if (rc)
+			return rc;
+		rc = tracee_wait(t, deadline, NULL);
+		if (rc)
+			return rc;
+		if (t->event.kind == EV_TRAP)
+			return 0;
+		if (t->event.kind == EV_GROUP_STOP)
+			return leave_group_stop(t);
+		rc = tracee_resume(t, PTRACE_CONT, t->event.kind == EV_SIGNAL ? t->event.sig : 0);
+		if (rc)
+			return rc;
+	}
+}
+
+int tracee_detach(struct tracee *t, int sig)
+{
+	int rc;
+
+	if (!t->seized)
+		return 0;
+	rc = request(PTRACE_DETACH, t->tid, 0, (uintptr_t)sig);
+	if (rc == -ESRCH) {
+		/* killed in its stop: collect it, so that it does not stay a zombie of ours */
+		struct event ev;
+
+		(void)!wait_event(t->tid, 0, NULL, &ev);
+		rc = 0;
+	}
+	if (rc == 0) {
+		t->seized = false;
+		t->stopped = false;
+	}
+	return rc;
+}
+
+int tracee_regs(const struct tracee *t, arch_regs *r)
+{
+	return request(PTRACE_GETREGS, t->tid, 0, (uintptr_t)r);
+}
+
+int tracee_set_regs(const struct tracee *t, const arch_regs *r)
+{
+	return request(PTRACE_SETREGS, t->tid, 0, (uintptr_t)r);
+}
+
+int tracee_mask(const struct tracee *t, uint64_t *mask)
+{
+	return request(PTRACE_GETSIGMASK, t->tid, sizeof(*mask), (uintptr_t)mask);
+}
+
+int tracee_set_mask(const struct tracee *t, uint64_t mask)
+{
+	return request(PTRACE_SETSIGMASK, t->tid, sizeof(mask), (uintptr_t)&mask);
+}
+
+int tracee_xstate(const struct tracee *t, void *buf, size_t *len)
+{
+	struct iovec iov = { buf, TRACER_XSTATE_MAX };
+	int rc = request(PTRACE_GETREGSET, t->tid, NT_X86_XSTATE, (uintptr_t)&iov);
+
+	if (rc == 0)
+		*len = iov.iov_len;
+	return rc;
+}
+
+int tracee_set_xstate(const struct tracee *t, const void *buf, size_t len)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return request(PTRACE_SETREGSET, t->tid, NT_X86_XSTATE, (uintptr_t)&iov);
+}
+
+int tracee_rseq(const struct tracee *t, struct rseq_config *out)
+{
+	memset(out, 0, sizeof(*out));
+	return request(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof(*out), (uintptr_t)out);
+}
+
+int tracee_siginfo(const struct tracee *t, siginfo_t *si)
+{
+	return request(PTRACE_GETSIGINFO, t->tid, 0, (uintptr_t)si);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_TRACER_H
+#define HM_TRACER_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/x86_64.h"
+#include "wait.h"
+
+/*
+ * One thread under PTRACE_SEIZE. The option that kills tracees when the tracer ends is never set:
+ * when we die the kernel lets every tracee go.
+ */
+#define TRACER_XSTATE_MAX ((size_t)64 * 1024)
+
+struct tracee {
+	pid_t tid;
+	bool seized;
+	bool stopped;
+	uint64_t stopped_at; /* clock_now when the stop was asked for */
+	struct event event;  /* the stop it is in */
+};
+
+/* The registers and mask that a thread gets back. */
+struct saved_state {
+	arch_regs regs;
+	uint64_t mask; /* signal mask */
+	size_t xlen;   /* bytes of xstate, as the kernel gave them */
+	uint8_t *xstate;
+};
+
+/* PTRACE_SEIZE with these options (PTRACE_O_*). The thread keeps running. */
+HM_MUST_CHECK int tracee_seize(struct tracee *t, pid_t tid, unsigned long options);
+HM_MUST_CHECK int tracee_options(struct tracee *t, unsigned long options);
+/*
+ * Stops the thread: PTRACE_INTERRUPT, sent again after every other stop, since any ptrace stop
+ * swallows a pending one. Signals that arrive meanwhile are passed on. 0 when it stands in a
+ * PTRACE_EVENT_STOP; -EBUSY: group-stop (it is detached, still stopped); -ESRCH: it is gone;
+ * -ETIMEDOUT: not stopped by the deadline, still seized.
+ */
+HM_MUST_CHECK int tracee_stop(struct tracee *t, uint64_t deadline);
+/* Lets a stopped thread run on: req is PTRACE_CONT or PTRACE_SYSCALL, sig 0 or the signal to
+ * deliver. */
+HM_MUST_CHECK int tracee_resume(struct tracee *t, int req, int sig);
+/* Waits for the next stop of t; its event is in t->event. Errors of wait_event; -ETIMEDOUT; -ESRCH
+ * when it is gone. */
+HM_MUST_CHECK int tracee_wait(struct tracee *t, uint64_t deadline,
+			      const volatile sig_atomic_t *cancel);
+/* Lets go of a stopped thread. A thread that is gone meanwhile is no error. */
+HM_MUST_CHECK int tracee_detach(struct tracee *t, int sig);
+
+HM_MUST_CHECK int tracee_regs(const struct tracee *t, arch_regs *r);
+HM_MUST_CHECK int tracee_set_regs(const struct tracee *t, const arch_regs *r);
+HM_MUST_CHECK int tracee_mask(const struct tracee *t, uint64_t *mask);
+HM_MUST_CHECK int tracee_set_mask(const struct tracee *t, uint64_t mask);
+/* NT_X86_XSTATE as an opaque blob; buf holds TRACER_XSTATE_MAX. */
+HM_MUST_CHECK int tracee_xstate(const struct tracee *t, void *buf, size_t *len);
+HM_MUST_CHECK int tracee_set_xstate(const struct tracee *t, const void *buf, size_t len);
+/* rseq registration (PTRACE_GET_RSEQ_CONFIGURATION, Linux 5.13): addr 0 if none. -EIO where
+ * unknown. */
+struct rseq_config {
+	uint64_t addr;
+	uint32_t size, signature, flags, pad;
+};
+HM_MUST_CHECK int tracee_rseq(const struct tracee *t, struct rseq_config *out);
+/* si_code and si_pid of the signal the thread is stopped for. */
+HM_MUST_CHECK int tracee_siginfo(const struct tracee *t, siginfo_t *si);
+#endif

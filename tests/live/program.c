@@ -33,7 +33,7 @@ static void become(const struct run_opts *o, const char *const *args, const int 
 		   const int out[2], const int err[2])
 {
 	const char *argv[RUN_ARGS + 2] = { o->program ? o->program : "heapmedic" };
-	int fd = o->program ? -1 : open(program_path(), O_RDONLY | O_CLOEXEC);
+	int fd = o->nobody ? open(program_path(), O_RDONLY | O_CLOEXEC) : -1;
 
 	for (size_t i = 0; i < RUN_ARGS && args[i]; i++)
 		argv[i + 1] = args[i];
@@ -45,8 +45,10 @@ static void become(const struct run_opts *o, const char *const *args, const int 
 		_exit(126);
 	if (o->program)
 		execvp(o->program, (char *const *)argv);
-	else
+	else if (o->nobody)
 		fexecve(fd, (char *const *)argv, environ);
+	else
+		execv(program_path(), (char *const *)argv);
 	_exit(126);
 }
 
@@ -223,9 +225,9 @@ json_t *run_json(const struct run *r, size_t line, pid_t pid, const char *comman
 	return o;
 }
 
-json_t *json_at(const json_t *o, const char *path)
+json_t *json_at(json_t *o, const char *path)
 {
-	const json_t *v = o;
+	json_t *v = o;
 	const char *p = path;
 
 	while (v && *p) {
@@ -242,28 +244,28 @@ json_t *json_at(const json_t *o, const char *path)
 
 		cr_assert_fail("no %s in %s", path, text ? text : "?");
 	}
-	return (json_t *)(uintptr_t)v;
+	return v;
 }
 
-long long json_int(const json_t *o, const char *path)
+long long json_int(json_t *o, const char *path)
 {
-	const json_t *v = json_at(o, path);
+	json_t *v = json_at(o, path);
 
 	cr_assert(json_is_integer(v), "%s is not an integer", path);
 	return json_integer_value(v);
 }
 
-const char *json_text(const json_t *o, const char *path)
+const char *json_text(json_t *o, const char *path)
 {
-	const json_t *v = json_at(o, path);
+	json_t *v = json_at(o, path);
 
 	cr_assert(json_is_string(v), "%s is not a string", path);
 	return json_string_value(v);
 }
 
-bool json_bool(const json_t *o, const char *path)
+bool json_bool(json_t *o, const char *path)
 {
-	const json_t *v = json_at(o, path);
+	json_t *v = json_at(o, path);
 
 	cr_assert(json_is_boolean(v), "%s is not true or false", path);
 	return json_is_true(v);

@@ -48,8 +48,8 @@ size_t run_lines(const struct run *r);
 
 /* Members by a path such as "result.held.max_us"; fail the test when they are missing or of another
  * kind. */
-long long json_int(const json_t *o, const char *path);
-const char *json_text(const json_t *o, const char *path);
-bool json_bool(const json_t *o, const char *path);
-json_t *json_at(const json_t *o, const char *path);
+long long json_int(json_t *o, const char *path);
+const char *json_text(json_t *o, const char *path);
+bool json_bool(json_t *o, const char *path);
+json_t *json_at(json_t *o, const char *path);
 #endif

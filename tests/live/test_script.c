@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Several commands in one session: -e, -f, standard input and the shell on a terminal. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "victim.h"
+
+#define SCRIPT_AT "/tmp/heapmedic-script-XXXXXX"
+
+static void write_script(char *path, const char *text)
+{
+	int fd;
+
+	memcpy(path, SCRIPT_AT, sizeof(SCRIPT_AT));
+	fd = mkstemp(path);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* Runs a script with -f on a fresh victim and leaves what it said in r. */
+static void run_script(struct run *r, const char *text, char *path, const char *arg)
+{
+	static struct state state;
+	const struct run_opts o = { 0 };
+	char pid[16];
+	const char *args[] = { "-p", pid, "--json", "-f", path, arg, NULL };
+	struct victim v;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	state_take(&v, &state);
+	write_script(path, text);
+	snprintf(pid, sizeof(pid), "%d", v.pid);
+	run_with(r, &o, args);
+	unlink(path);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+}
+
+Test(script, file_runs_to_its_end)
+{
+	char path[sizeof(SCRIPT_AT)];
+	struct run r;
+
+	run_script(&r, "# a runbook\ncheck\nsleep 10ms\n\ninfo # the table\ntr\\\nim\n", path,
+		   NULL);
+	run_expect(&r, 0);
+	cr_assert_eq(run_lines(&r), 3, "%s", r.out);
+	cr_assert_not_null(strstr(r.out, "\"command\":\"check\""));
+	cr_assert_not_null(strstr(r.out, "\"command\":\"info\""));
+	cr_assert_not_null(strstr(r.out, "\"command\":\"trim\""));
+	run_free(&r);
+}
+
+Test(script, stops_at_the_first_error_with_its_place)
+{
+	char path[sizeof(SCRIPT_AT)], place[sizeof(SCRIPT_AT) + 8];
+	struct run r;
+
+	run_script(&r, "check\n\nno-such-command\ninfo\n", path, NULL);
+	run_expect(&r, 2);
+	snprintf(place, sizeof(place), "%s:3", path);
+	cr_assert_not_null(strstr(r.err, place), "no %s in: %s", place, r.err);
+	cr_assert_null(strstr(r.out, "\"command\":\"info\""), "it went on: %s", r.out);
+	run_free(&r);
+}
+
+Test(script, an_error_of_a_command_has_its_place_and_code)
+{
+	char path[sizeof(SCRIPT_AT)], place[sizeof(SCRIPT_AT) + 8];
+	struct run r;
+
+	run_script(&r, "set read-only on\ncheck\ntrim\ninfo\n", path, NULL);
+	run_expect(&r, 4);
+	snprintf(place, sizeof(place), "%s:3", path);
+	cr_assert_not_null(strstr(r.err, place), "no %s in: %s", place, r.err);
+	cr_assert_null(strstr(r.out, "\"command\":\"info\""), "it went on: %s", r.out);
+	run_free(&r);
+}
+
+Test(script, arguments)
+{
+	char path[sizeof(SCRIPT_AT)];
+	struct run r;
+
+	run_script(&r, "$1\n", path, "check");
+	run_expect(&r, 0);
+	cr_assert_not_null(strstr(r.out, "\"command\":\"check\""));
+	run_free(&r);
+}
+
+Test(script, standard_input)
+{
+	struct run_opts o = { .input = "check\ninfo\ntrim" };
+	char pid[16];
+	const char *args[] = { "-p", pid, "--json", NULL };
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	snprintf(pid, sizeof(pid), "%d", v.pid);
+	run_with(&r, &o, args);
+	run_expect(&r, 0);
+	cr_assert_eq(run_lines(&r), 3, "%s", r.out);
+	json_decref(run_json(&r, 0, v.pid, "check"));
+	json_decref(run_json(&r, 1, v.pid, "info"));
+	json_decref(run_json(&r, 2, v.pid, "trim"));
+	run_free(&r);
+	victim_stop(&v);
+}
+
+Test(script, expressions_share_one_session)
+{
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	run(&r, v.pid, "--json", "-e", "trim", "-e", "trim", "-e", "stats", NULL);
+	run_expect(&r, 0);
+	cr_assert_eq(run_lines(&r), 3, "%s", r.out);
+	run_free(&r);
+	run(&r, v.pid, "-e", "echo 'a  b'", "-e", "echo c", NULL);
+	run_expect(&r, 0);
+	cr_assert_str_eq(r.out, "a  b\nc\n");
+	run_free(&r);
+	victim_stop(&v);
+}
+
+/* ---- the shell */
+
+struct terminal {
+	int fd;
+	pid_t pid;
+	char text[65536];
+	size_t len;
+};
+
+static void terminal_start(struct terminal *t, pid_t target)
+{
+	const char *program = getenv("HEAPMEDIC");
+	char pid[16];
+
+	memset(t, 0, sizeof(*t));
+	snprintf(pid, sizeof(pid), "%d", target);
+	t->pid = forkpty(&t->fd, NULL, NULL, NULL);
+	cr_assert_geq(t->pid, 0);
+	if (t->pid == 0) {
+		setenv("TERM", "dumb", 1);
+		setenv("HOME", "/nonexistent", 1);
+		program = program ? program : "./heapmedic";
+		execl(program, "heapmedic", "-p", pid, (char *)NULL);
+		_exit(126);
+	}
+}
+
+/* Reads until text has appeared after what was seen last; false at the end or after 20 s. */
+static bool terminal_await(struct terminal *t, const char *text)
+{
+	size_t from = t->len;
+	uint64_t end = now_ns() + 20000000000u;
+
+	while (now_ns() < end && t->len < sizeof(t->text) - 1) {
+		struct pollfd p = { .fd = t->fd, .events = POLLIN };
+		ssize_t n;
+
+		if (strstr(t->text + from, text))
+			return true;
+		if (poll(&p, 1, 100) <= 0)
+			continue;
+		n = read(t->fd, t->text + t->len, sizeof(t->text) - 1 - t->len);
+		if (n <= 0)
+			break;
+		t->len += (size_t)n;
+		t->text[t->len] = '\0';
+	}
+	return strstr(t->text + from, text) != NULL;
+}
+
+static void terminal_type(struct terminal *t, const char *keys)
+{
+	cr_assert_eq(write(t->fd, keys, strlen(keys)), (ssize_t)strlen(keys));
+}
+
+static void terminal_end(struct terminal *t, int want)
+{
+	int status = 0;
+
+	terminal_await(t, "\1never\1");
+	for (int i = 0; i < 1000 && waitpid(t->pid, &status, WNOHANG) == 0; i++)
+		sleep_ns(10000000);
+	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == want, "status %#x; it said: %s",
+		  status, t->text);
+	close(t->fd);
+}
+
+Test(script, shell_on_a_terminal)
+{
+	static struct terminal t;
+	static struct state state;
+	struct victim v;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	state_take(&v, &state);
+	terminal_start(&t, v.pid);
+	cr_assert(terminal_await(&t, "> "), "no prompt: %s", t.text);
+	terminal_type(&t, "set yes on\r");
+	cr_assert(terminal_await(&t, "> "), "no prompt: %s", t.text);
+	terminal_type(&t, "trim\r");
+	cr_assert(terminal_await(&t, "rss "), "no trim: %s", t.text);
+	/* Ctrl-C ends the command, not the session. */
+	terminal_type(&t, "sleep 60s\r");
+	sleep_ns(500000000);
+	terminal_type(&t, "\003");
+	terminal_type(&t, "echo still here\r");
+	cr_assert(terminal_await(&t, "\nstill here"), "the session is gone: %s", t.text);
+	victim_check(&v);
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+}
+
+/* Its terminal goes away (SIGHUP): nothing may be left in the target. */
+Test(script, shell_that_loses_its_terminal)
+{
+	static struct terminal t;
+	static struct state state;
+	struct victim v;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	state_take(&v, &state);
+	terminal_start(&t, v.pid);
+	cr_assert(terminal_await(&t, "> "), "no prompt: %s", t.text);
+	terminal_type(&t, "stats\r");
+	cr_assert(terminal_await(&t, "system bytes"), "no stats: %s", t.text);
+	close(t.fd);
+	for (int i = 0; i < 1000 && waitpid(t.pid, NULL, WNOHANG) == 0; i++)
+		sleep_ns(10000000);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The target survives, whatever thread is borrowed and whenever heapmedic is killed. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "victim.h"
+
+enum { SESSIONS = 20, KILLS = 100 };
+
+/* Every thread of the victim is borrowed many times, in whatever call it waits. */
+Test(survive, every_kind_of_blocking_call, .timeout = 300)
+{
+	static struct state state;
+	struct victim v;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	state_take(&v, &state);
+	cr_assert_eq(state.threads, 9);
+	for (size_t i = 0; i < state.threads; i++) {
+		char tid[16];
+
+		snprintf(tid, sizeof(tid), "%d", state.thread[i].tid);
+		for (int k = 0; k < SESSIONS; k++) {
+			run_ok(v.pid, "--thread", tid, "trim", NULL);
+			victim_check(&v);
+		}
+		state_same(&v, &state, STATE_EXACT);
+	}
+	victim_stop(&v);
+}
+
+static void many_sessions(const char *name, const char *arg, int n)
+{
+	static struct state state;
+	struct victim v;
+
+	victim_start_named(&v, name, arg, NULL);
+	state_take(&v, &state);
+	for (int i = 0; i < n; i++) {
+		run_ok(v.pid, "trim", NULL);
+		state_same(&v, &state, STATE_EXACT);
+		victim_check(&v);
+	}
+	victim_stop(&v);
+}
+
+Test(survive, registers_of_a_running_thread)
+{
+	many_sessions("spin", NULL, 50);
+}
+
+Test(survive, registers_of_a_running_thread_that_is_lent)
+{
+	static struct state state;
+	struct victim v;
+	char tid[16];
+
+	victim_start_named(&v, "spin", "two", NULL);
+	state_take(&v, &state);
+	snprintf(tid, sizeof(tid), "%d", v.pid);
+	for (int i = 0; i < 50; i++) {
+		run_ok(v.pid, "--thread", tid, "trim", NULL);
+		state_same(&v, &state, STATE_EXACT);
+		victim_check(&v);
+	}
+	victim_stop(&v);
+}
+
+Test(survive, one_thread_that_sleeps)
+{
+	many_sessions("single", NULL, 50);
+}
+
+Test(survive, threads_inside_malloc)
+{
+	many_sessions("busy", NULL, 30);
+}
+
+/*
+ * A single thread that is in malloc nearly always: there may be no safe moment, and then exactly
+ * that is said and nothing touched.
+ */
+Test(survive, one_thread_inside_malloc)
+{
+	static struct state state;
+	struct victim v;
+	int done = 0;
+
+	victim_start_named(&v, "single", "busy", NULL);
+	state_take(&v, &state);
+	for (int i = 0; i < 30; i++) {
+		struct run r;
+
+		run(&r, v.pid, "trim", NULL);
+		cr_assert(r.exit == 0 || r.exit == 6, "exit %d: %s", r.exit, r.err);
+		done += r.exit == 0;
+		run_free(&r);
+		state_same(&v, &state, STATE_EXACT);
+		victim_check(&v);
+	}
+	cr_assert_gt(done, 0, "there was not one safe moment in 30 runs");
+	victim_stop(&v);
+}
+
+/* Milliseconds of a whole run, as the time within which it is killed at random. */
+static uint64_t typical_run(const struct victim *v)
+{
+	uint64_t longest = 0;
+
+	for (int i = 0; i < 5; i++) {
+		struct run r;
+
+		run(&r, v->pid, "trim", NULL);
+		run_expect(&r, 0);
+		if (r.ns > longest)
+			longest = r.ns;
+		run_free(&r);
+	}
+	return longest;
+}
+
+static void killed_at_random(const char *name, const char *arg)
+{
+	const char *pid_arg[] = { "-p", NULL, "trim", NULL };
+	static struct state state;
+	struct victim v;
+	unsigned killed = 0;
+	uint64_t span;
+	char pid[16];
+
+	victim_start_named(&v, name, arg, NULL);
+	snprintf(pid, sizeof(pid), "%d", v.pid);
+	pid_arg[1] = pid;
+	state_take(&v, &state);
+	span = typical_run(&v);
+	srandom((unsigned)getpid());
+	for (int i = 0; i < KILLS; i++) {
+		struct run_opts o = { .kill_after_ns = 1 + (uint64_t)random() % span };
+		struct run r;
+
+		run_with(&r, &o, pid_arg);
+		killed += r.sig == SIGKILL;
+		run_free(&r);
+		/* Whatever it was killed in, the victim goes on by itself. */
+		sleep_ns(2000000);
+		victim_check(&v);
+	}
+	cr_assert_gt(killed, KILLS / 4, "only %u of %d runs were killed before their end", killed,
+		     KILLS);
+	/* The next whole run finds what is left and takes it away. */
+	run_ok(v.pid, "trim", NULL);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+}
+
+Test(survive, sigkill_with_many_threads, .timeout = 300)
+{
+	killed_at_random("eight", "eintr");
+}
+
+Test(survive, sigkill_with_one_thread, .timeout = 300)
+{
+	killed_at_random("single", "busy");
+}
+
+/* The one sleeps most of the time, so that its kills land in sleeping calls. */
+Test(survive, sigkill_with_registers_at_stake, .timeout = 300)
+{
+	killed_at_random("spin", NULL);
+}
+
+/* A signal that asks politely ends the session at once, and everything is undone. */
+Test(survive, sigterm_undoes_everything)
+{
+	static struct state state;
+	struct victim v;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	state_take(&v, &state);
+	for (int i = 0; i < 10; i++) {
+		struct run_opts o = { .program = "timeout" };
+		const char *program = getenv("HEAPMEDIC");
+		char pid[16];
+		const char *args[] = { "-s", "TERM",	  "0.2", program ? program : "./heapmedic",
+				       "-p", pid,	  "-e",	 "trim",
+				       "-e", "sleep 20s", NULL };
+		struct run r;
+
+		snprintf(pid, sizeof(pid), "%d", v.pid);
+		run_with(&r, &o, args);
+		cr_assert_lt(r.ns, 10000000000ull, "it slept on");
+		run_free(&r);
+		state_same(&v, &state, STATE_EXACT);
+		victim_check(&v);
+	}
+	victim_stop(&v);
+}

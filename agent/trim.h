@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifndef HM_TRIM_H
 #define HM_TRIM_H
+#include "../inject/usage.h"
 #include "process.h"
 
 /* A trim and its measured effect. Bytes; returned counts Rss + Swap and may be negative. */

@@ -27,6 +27,7 @@ struct trim_part {
 /* The small interface behind which each allocator stands; one constant table per allocator. */
 struct allocator_ops {
 	const char *name;
+	bool callable; /* stats and trim make calls; else they only say why not (exit 5) */
 	/*
 	 * Fills a for an allocator of this kind in module mod and returns 1, or 0 if it is not
 	 * there. Called for every module. Only reads.

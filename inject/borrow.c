@@ -88,17 +88,59 @@ static int save(struct borrow *b)
 	return rc ? rc : tracee_mask(&b->th, &b->saved.mask);
 }
 
+/* The thread goes back to the call it was stopped in. */
+static int let_go(struct tracee *th)
+{
+	arch_regs regs, back;
+	int rc = tracee_regs(th, &regs);
+
+	if (rc == 0) {
+		resume_regs(&regs, &back);
+		if (memcmp(&regs, &back, sizeof(regs)) != 0)
+			rc = tracee_set_regs(th, &back);
+	}
+	return rc ? rc : tracee_detach(th, th->event.kind == EV_SIGNAL ? th->event.sig : 0);
+}
+
+size_t borrow_collect(struct borrow *b)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < b->strays; i++) {
+		struct tracee *th = &b->stray[i];
+		int rc = tracee_wait(th, 0, NULL);
+
+		if (rc == 0)
+			rc = let_go(th);
+		if (rc && th->seized)
+			b->stray[kept++] = *th;
+	}
+	b->strays = kept;
+	return kept;
+}
+
+/* A thread that will stop only when the kernel is done with it must not be forgotten then. */
+static int keep_stray(struct borrow *b)
+{
+	b->stray[b->strays++] = b->th;
+	b->th.seized = false;
+	return -ETIMEDOUT;
+}
+
 int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 {
-	uint64_t limit = clock_now() + STOP_LIMIT;
-	int rc =
-		tracee_seize(&b->th, tid, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | b->options);
-	int back;
+	const uint64_t limit = clock_now() + STOP_LIMIT;
+	int back, rc;
 
+	if (borrow_collect(b) == BORROW_STRAYS)
+		return -ETIMEDOUT;
+	rc = tracee_seize(&b->th, tid, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | b->options);
 	if (rc)
 		return rc;
 	b->hijacked = false;
 	rc = tracee_stop(&b->th, limit < deadline ? limit : deadline);
+	if (rc == -ETIMEDOUT)
+		return keep_stray(b);
 	if (rc)
 		return rc;
 	b->sp.tid = tid;

@@ -12,6 +12,8 @@
 #include "sigframe.h"
 #include "tracer.h"
 
+#define BORROW_STRAYS 4
+
 /*
  * One application thread, borrowed for a moment. At every instant between two requests below,
  * letting go of the thread (which is what the kernel does when we die) leaves it on a path that
@@ -35,6 +37,10 @@ struct borrow {
 	struct sigframe own_frame;    /* on its own stack */
 	struct sigframe region_frame; /* on the stack in the region */
 	struct held held;
+	/* threads that were asked to stop and were stuck in the kernel: let go of when they come
+	 * out */
+	struct tracee stray[BORROW_STRAYS];
+	size_t strays;
 };
 
 HM_MUST_CHECK int borrow_init(struct borrow *b);
@@ -71,6 +77,9 @@ HM_MUST_CHECK int borrow_finish(struct borrow *b, const struct region *r, int ma
 HM_MUST_CHECK int borrow_return(struct borrow *b);
 /* Lets the thread run on in the boot code; the dead man's frame gives it back when that ends. */
 HM_MUST_CHECK int borrow_abandon(struct borrow *b);
+
+/* Lets go of those strays that have stopped by now; returns how many are still stuck. */
+size_t borrow_collect(struct borrow *b);
 
 /* A signal for the boot code's end: ignored by default, not caught, blocked or pending here; 0 if
  * there is none. */

@@ -17,8 +17,9 @@
 #define START_LIMIT (5 * NS_PER_SEC)
 #define STOP_LIMIT  (1 * NS_PER_SEC)
 #define END_LIMIT   (5 * NS_PER_SEC)
-#define POLL_SLICE  50 /* ms: how soon a cancel is noticed that came between a look and the sleep  \
-			*/
+#define POLL_SLICE                                                                                 \
+	50 /* ms: how soon a cancel is noticed that came between a look and the sleep              \
+	    */
 
 static int open_end(const struct proxy *p, int fd, int flags, int *out)
 {
@@ -126,7 +127,7 @@ static int start_failed(struct proxy *p, int rc, const struct hm_block *b, struc
 }
 
 int proxy_start(struct proxy *p, const struct target *t, const struct region *r, pid_t tid,
-		struct diag *d)
+		unsigned long options, struct diag *d)
 {
 	struct hm_block b = { 0 };
 	int rc;
@@ -134,6 +135,7 @@ int proxy_start(struct proxy *p, const struct target *t, const struct region *r,
 	memset(p, 0, sizeof(*p));
 	p->t = t;
 	p->r = r;
+	p->options = PTRACE_O_TRACESYSGOOD | options;
 	p->request = p->reply = p->out = p->childfd = -1;
 	/* attached by the kernel when the borrowed thread created it (PTRACE_O_TRACECLONE) */
 	p->th.tid = tid;
@@ -142,7 +144,7 @@ int proxy_start(struct proxy *p, const struct target *t, const struct region *r,
 	if (rc == 0)
 		rc = tracee_wait(&p->th, clock_now() + STOP_LIMIT, NULL);
 	if (rc == 0)
-		rc = tracee_options(&p->th, PTRACE_O_TRACESYSGOOD);
+		rc = tracee_options(&p->th, p->options);
 	if (rc == 0)
 		rc = tracee_resume(&p->th, PTRACE_CONT, 0);
 	if (rc == 0)
@@ -268,7 +270,7 @@ int proxy_park(struct proxy *p)
 
 int proxy_unpark(struct proxy *p)
 {
-	return p->th.seized ? 0 : tracee_seize(&p->th, p->th.tid, PTRACE_O_TRACESYSGOOD);
+	return p->th.seized ? 0 : tracee_seize(&p->th, p->th.tid, p->options);
 }
 
 /* Tells the payload what to unregister before its stack goes. -EIO (before Linux 5.13): the stack

@@ -19,6 +19,7 @@ struct proxy {
 	const struct target *t;
 	const struct region *r;
 	struct tracee th;
+	unsigned long options;	 /* PTRACE_O_* while it is traced */
 	int request, reply, out; /* our ends; -1 if not open */
 	int childfd;		 /* signalfd of SIGCHLD */
 	bool lost; /* a call is still running, or it is gone: nothing but proxy_end is possible */
@@ -27,7 +28,7 @@ struct proxy {
 
 /* Takes over the new thread (its first stop has not been waited for) and waits until it serves. */
 HM_MUST_CHECK int proxy_start(struct proxy *p, const struct target *t, const struct region *r,
-			      pid_t tid, struct diag *d);
+			      pid_t tid, unsigned long options, struct diag *d);
 /* Runs the calls that stand in the block; the caller has written them. Fills d: exit 8 or 9. */
 HM_MUST_CHECK int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d);
 HM_MUST_CHECK int proxy_park(struct proxy *p);

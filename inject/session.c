@@ -280,6 +280,15 @@ static int search_failed(const struct session *s, const struct search *f, struct
 			 f->tries, f->tid, f->reason);
 }
 
+static bool traced_by_another(const struct session *s, pid_t tid)
+{
+	struct proc_status st;
+	char path[48];
+
+	snprintf(path, sizeof(path), "task/%d/status", tid);
+	return status_read(s->t->procfd, path, &st) == 0 && st.tracer;
+}
+
 /* One thread. 0: held. 1: not this one. Negative: no use to go on. */
 static int try_thread(struct session *s, pid_t tid, struct search *f, struct diag *d)
 {
@@ -301,8 +310,12 @@ static int try_thread(struct session *s, pid_t tid, struct search *f, struct dia
 			return target_gone(s->t, d);
 		return 1;
 	case -EPERM:
-		preflight_explain_eperm(s->t, d);
-		return rc;
+		if (!traced_by_another(s, tid)) {
+			preflight_explain_eperm(s->t, d);
+			return rc;
+		}
+		why = "it is traced by another process";
+		break;
 	case -ETIMEDOUT:
 		why = "it did not stop: it is stuck in the kernel";
 		break;
@@ -515,7 +528,7 @@ static int open_proxy(struct session *s, struct diag *d)
 	rc = borrow_return(&s->b);
 	if (rc)
 		return give_up(s, rc, NULL, d);
-	rc = proxy_start(&s->proxy, s->t, &s->r, clone, d);
+	rc = proxy_start(&s->proxy, s->t, &s->r, clone, s->b.options, d);
 	if (rc)
 		return rc;
 	s->proxy.cancel = s->o.cancel;
@@ -701,7 +714,15 @@ int session_call(struct session *s, struct call *v, size_t n, struct diag *d)
 		slot->swap_addr = v[i].swap_addr;
 		slot->swap_value = v[i].swap_value;
 	}
-	return s->mode == HM_MODE_PROXY ? call_by_proxy(s, v, n, d) : call_directly(s, v, n, d);
+	if (s->mode == HM_MODE_DIRECT)
+		return call_directly(s, v, n, d);
+	if (!s->proxy_on) {
+		int rc = open_proxy(s, d);
+
+		if (rc)
+			return rc;
+	}
+	return call_by_proxy(s, v, n, d);
 }
 
 void *session_scratch(struct session *s)
@@ -827,8 +848,19 @@ int session_output(struct session *s, size_t outbuf_used, char **text, size_t *l
 
 int session_park(struct session *s, struct diag *d)
 {
-	int rc = s->proxy_on ? proxy_park(&s->proxy) : 0;
+	int rc = 0;
 
+	(void)borrow_collect(&s->b);
+	if (s->proxy_on && s->b.options) {
+		/* untraced, its system calls would meet the target's seccomp filter: the next call
+		 * starts a new one */
+		rc = proxy_end(&s->proxy);
+		s->proxy_on = false;
+		s->running = rc == -EBUSY;
+		return rc ? diag_internal(d, rc, "ending the proxy") : 0;
+	}
+	if (s->proxy_on)
+		rc = proxy_park(&s->proxy);
 	if (rc == -ESRCH)
 		return target_alive(s->t) ? 0 : target_gone(s->t, d);
 	return rc ? diag_internal(d, rc, "parking the proxy") : 0;

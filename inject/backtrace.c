@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "backtrace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "preflight.h"
+#include "safepoint.h"
+#include "tracer.h"
+
+#define STOP_LIMIT (500 * NS_PER_MS)
+
+static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
+{
+	switch (rc) {
+	case -ESRCH:
+		return target_alive(t) ?
+			       diag_fail(d, rc, HM_GONE, "no-thread", "`threads` lists them",
+					 "process %d has no thread %d", t->pid, tid) :
+			       target_gone(t, d);
+	case -EPERM:
+		preflight_explain_eperm(t, d);
+		return rc;
+	case -EBUSY:
+		return diag_fail(d, rc, HM_UNSAFE, "stopped",
+				 "continue it (kill -CONT), then try again",
+				 "process %d is stopped by a signal", t->pid);
+	case -ETIMEDOUT:
+		return diag_fail(d, rc, HM_UNSAFE, "not-stopping", "try another thread",
+				 "thread %d did not stop: it is stuck in the kernel", tid);
+	default:
+		return diag_internal(d, rc, "unwinding a thread");
+	}
+}
+
+/* The thread goes back to its call; one that a mere stop has interrupted is healed. */
+static int let_go(struct tracee *th, const arch_regs *stopped)
+{
+	arch_regs regs;
+	int rc = 0;
+
+	resume_regs(stopped, &regs);
+	if (memcmp(&regs, stopped, sizeof(regs)) != 0)
+		rc = tracee_set_regs(th, &regs);
+	return rc ? rc : tracee_detach(th, 0);
+}
+
+static int hold_and_unwind(struct unwinder *u, pid_t tid, struct frame *v, size_t max, size_t *n,
+			   bool *complete, uint64_t *held_ns)
+{
+	struct tracee th;
+	arch_regs regs;
+	int back;
+	int rc = tracee_seize(&th, tid, 0);
+
+	if (rc)
+		return rc;
+	rc = tracee_stop(&th, clock_now() + STOP_LIMIT);
+	if (rc)
+		return rc;
+	rc = tracee_regs(&th, &regs);
+	if (rc)
+		return rc;
+	rc = unwinder_run(u, &regs, v, max, n, complete);
+	back = let_go(&th, &regs);
+	*held_ns = clock_now() - th.stopped_at;
+	return back ? back : rc;
+}
+
+int backtrace_thread(const struct target *t, const struct modules *mods, pid_t tid, struct frame *v,
+		     size_t max, size_t *n, bool *complete, uint64_t *held_ns, struct diag *d)
+{
+	struct unwinder *u;
+	sigset_t old;
+	char path[32];
+	int rc;
+
+	*n = 0;
+	*complete = false;
+	*held_ns = 0;
+	/* a thread of this process, not of another one */
+	snprintf(path, sizeof(path), "task/%d", tid);
+	if (tid <= 0 || faccessat(t->procfd, path, F_OK, 0))
+		return explain(t, tid, -ESRCH, d);
+	rc = unwinder_new(t->pid, mods, &u);
+	if (rc)
+		return diag_internal(d, rc, "preparing to unwind");
+	wait_begin(&old);
+	rc = hold_and_unwind(u, tid, v, max, n, complete, held_ns);
+	wait_end(&old);
+	unwinder_free(u);
+	return rc ? explain(t, tid, rc, d) : 0;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_BACKTRACE_H
+#define HM_BACKTRACE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "diag.h"
+#include "modules.h"
+#include "target.h"
+#include "unwind.h"
+
+/*
+ * Frames of one thread, which is held only while it is unwound and goes back to the call it was in. At most max frames;
+ * complete as in unwinder_run. *held_ns is how long. Errors: exit 3 no such thread, 4 not permitted, 6 stopped.
+ */
+HM_MUST_CHECK int backtrace_thread(const struct target *t, const struct modules *mods, pid_t tid,
+				   struct frame *v, size_t max, size_t *n, bool *complete,
+				   uint64_t *held_ns, struct diag *d);
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "../../inject/usage.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "child.h"
+
+Test(usage, rollup)
+{
+	struct usage u;
+	size_t len;
+	char *text = fixture_read("proc/smaps_rollup", &len);
+
+	cr_assert_eq(usage_parse(text, &u), 0);
+	cr_assert_eq(u.rss, 4012332ULL * 1024);
+	cr_assert_eq(u.pss, 3998100ULL * 1024);
+	cr_assert_eq(u.anon, 3987121ULL * 1024);
+	cr_assert_eq(u.swap, 102400ULL * 1024);
+	cr_assert_eq(u.lazyfree, 4096ULL * 1024);
+	cr_assert_eq(u.locked, 12ULL * 1024);
+	cr_assert_eq(u.anon_huge, 204800ULL * 1024);
+	cr_assert_eq(u.shmem_huge, 2048ULL * 1024);
+	cr_assert_eq(u.private_dirty, 3987120ULL * 1024);
+	free(text);
+}
+
+Test(usage, smaps_are_added_up)
+{
+	struct usage u;
+	size_t len;
+	char *text = fixture_read("proc/smaps", &len);
+
+	cr_assert_eq(usage_parse(text, &u), 0);
+	cr_assert_eq(u.rss, 108 * 1024);
+	cr_assert_eq(u.pss, 104 * 1024);
+	cr_assert_eq(u.anon, 100 * 1024);
+	cr_assert_eq(u.swap, 20 * 1024);
+	cr_assert_eq(u.lazyfree, 4 * 1024);
+	cr_assert_eq(u.locked, 8 * 1024);
+	cr_assert_eq(u.private_dirty, 96 * 1024);
+	free(text);
+}
+
+Test(usage, damaged)
+{
+	static const char *const bad[] = {
+		"",
+		"Pss: 1 kB\n",
+		"Rss: kB\n",
+		"Rss: 1 MB\n",
+		"Rss: 1\n",
+		"Rss: -1 kB\n",
+		"Rss: 1 kBx\n",
+		"Rss: 99999999999999999999 kB\n",
+		"Rss: 18014398509481984 kB\n",
+		"Rss: 18014398509481983 kB\nRss: 18014398509481983 kB\n",
+	};
+	struct usage u;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_expect_eq(usage_parse(bad[i], &u), -EINVAL, "case %zu", i);
+}
+
+static void parse(const char *text, size_t len)
+{
+	struct usage u;
+
+	(void)len;
+	if (usage_parse(text, &u) == 0)
+		cr_assert_eq(u.rss % 1024, 0);
+}
+
+Test(usage, garbage)
+{
+	size_t len;
+	char *text = fixture_read("proc/smaps", &len);
+
+	fuzz_text(text, len, 20000, parse);
+	free(text);
+}
+
+static void touch_8m(void *unused)
+{
+	size_t len = (size_t)8 << 20;
+	char *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)unused;
+	memset(p, 1, len);
+	child_sleep(NULL);
+}
+
+Test(usage, of_a_child_agrees_with_its_smaps)
+{
+	pid_t pid = child_start(touch_8m, NULL);
+	struct usage u, sum;
+	struct target t;
+	struct diag d;
+	char *text;
+	size_t len;
+
+	cr_assert(child_reach_call(pid, pid, 34 /* pause */));
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	cr_assert_eq(usage_read(&t, &u, &d), 0, "%s", d.text);
+	cr_assert_eq(proc_read(t.procfd, "smaps", (size_t)64 << 20, &text, &len), 0);
+	cr_assert_eq(usage_parse(text, &sum), 0);
+	free(text);
+	cr_assert_geq(u.anon, 8ULL << 20);
+	cr_assert_geq(u.rss, u.anon);
+	cr_assert_eq(u.rss, sum.rss);
+	cr_assert_eq(u.anon, sum.anon);
+	child_end(pid);
+	cr_assert_eq(usage_read(&t, &u, &d), -ESRCH);
+	cr_assert_eq(d.exit, HM_GONE);
+	target_close(&t);
+}

@@ -297,7 +297,7 @@ static int prepare_end(struct proxy *p)
  */
 static int take_stack(struct proxy *p, bool can_unmap)
 {
-	const uint64_t arg[6] = { p->r->guard, p->r->base + p->r->size - p->r->guard };
+	uint64_t arg[6];
 	uint64_t deadline = clock_now() + END_LIMIT;
 	arch_regs regs;
 	int rc;
@@ -316,6 +316,11 @@ static int take_stack(struct proxy *p, bool can_unmap)
 	}
 	if (!can_unmap)
 		return tracee_detach(&p->th, 0);
+	/* the loop keeps the number of exit(2) in a register: those that munmap does not need stay as they are */
+	for (unsigned i = 0; i < 6; i++)
+		arg[i] = arch_syscall_arg(&regs, i);
+	arg[0] = p->r->guard;
+	arg[1] = p->r->base + p->r->size - p->r->guard;
 	arch_replace_syscall(&regs, SYS_munmap, arg);
 	rc = tracee_set_regs(&p->th, &regs);
 	return rc ? rc : tracee_detach(&p->th, 0);

@@ -21,7 +21,7 @@ struct reader {
 	uint64_t flag_bytes;		  /* flag bits in the sizes of the bin rows */
 	uint64_t bin_count;		  /* chunks in the bin rows */
 	unsigned depth;
-	bool in_heap, done, refused;
+	bool in_heap, has_system, done, refused;
 	int error; /* -errno that ended it */
 };
 
@@ -164,6 +164,7 @@ static void size_read(struct reader *r, struct info_arena *a, const char *elemen
 
 	if (system && !strcmp(type, "current")) {
 		a->system = v;
+		r->has_system = true;
 		r->out->has_total |= !r->in_heap;
 	} else if (system && !strcmp(type, "max")) {
 		a->max = v;
@@ -186,6 +187,7 @@ static void heap_start(struct reader *r, const char **attr)
 	}
 	r->arena = (struct info_arena){ .index = (unsigned)nr };
 	r->flag_bytes = r->bin_count = 0;
+	r->has_system = false;
 	r->in_heap = true;
 }
 
@@ -239,6 +241,10 @@ static void heap_end(struct reader *r)
 	struct info_arena *a = &r->arena;
 	int rc;
 
+	if (!r->has_system) {
+		stop(r, -EBADMSG);
+		return;
+	}
 	arena_sum(&r->sum, a);
 	if (a->free_count == r->bin_count && a->system)
 		a->flags |= INFO_TOP_IN_USE;
@@ -304,25 +310,30 @@ static bool known_element(const char *s, const char *end)
 }
 
 /*
- * Blanks, in place so that line numbers stay, what a log has put between the elements: stray '<'
- * and '&', and the backslashes and escaped line ends of a JSON string. Other bytes than printable
- * ASCII are no part of malloc_info.
+ * Blanks what a log has put between the elements (stray '<' and '&', bytes that are not printable
+ * ASCII: malloc_info has none), and undoes the backslashes of a JSON string. Line ends stay, so
+ * that line numbers do. Returns the new length.
  */
-static void clean(char *s, size_t len)
+static size_t clean(char *text, size_t len)
 {
-	char *end = s + len;
+	const char *s = text, *end = text + len;
+	char *to = text;
 
 	for (; s < end; s++) {
 		if (*s == '\\') {
-			if (s + 1 < end && (s[1] == 'n' || s[1] == 't' || s[1] == 'r'))
-				s[1] = ' ';
-			*s = ' ';
-		} else if (*s == '&' || (*s == '<' && !known_element(s + 1, end))) {
-			*s = ' ';
-		} else if (*s != '\n' && (*s < ' ' || *s > '~')) {
-			*s = ' ';
+			if (s + 1 < end && memchr("ntr", s[1], 3))
+				s++;
+			else if (s + 1 < end && s[1] == '"')
+				continue;
+			*to++ = ' ';
+		} else if (*s == '&' || (*s == '<' && !known_element(s + 1, end)) ||
+			   (*s != '\n' && (*s < ' ' || *s > '~'))) {
+			*to++ = ' ';
+		} else {
+			*to++ = *s;
 		}
 	}
+	return (size_t)(to - text);
 }
 
 /* Where an arena had wrapped and the printed total had not, their difference is what it lost. */
@@ -444,7 +455,7 @@ static int xml_parse(const char *text, size_t len, struct glibc_info *out, unsig
 	if (!copy)
 		return diag_internal(d, rc, "malloc_info");
 	memcpy(copy, text, len);
-	clean(copy, len);
+	len = clean(copy, len);
 	rc = reader_open(&r);
 	if (!rc)
 		rc = reader_run(&r, copy, len);

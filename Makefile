@@ -47,7 +47,7 @@ LIVE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIVE_SRC),$(sort $(wildca
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildcard tests/unit/*.c))))
 
 # Headers that are generated, so that the first build makes them before anything includes them.
-GEN_HDR :=
+GEN_HDR := $(BUILD)/gen/mallctl_table.inc
 
 .PHONY: all test unit live victims demo lint format static install install-deps deps clean FORCE
 .SECONDARY:

@@ -407,7 +407,7 @@ static void *read_owned(struct elf_file *e, unsigned slot, uint64_t vaddr, size_
 static int dyn_from_segments(struct elf_file *e)
 {
 	struct symtab *t = &e->dyn;
-	struct dynamic d = {0};
+	struct dynamic d = { 0 };
 	const void *p;
 	size_t len, n;
 	int err = dynamic_each(e, dynamic_take, &d);
@@ -502,7 +502,7 @@ static int need_dyn(struct elf_file *e)
 	dyn_from_sections(e);
 	if (e->dyn.n)
 		return 0;
-	e->dyn = (struct symtab){.dynamic = true};
+	e->dyn = (struct symtab){ .dynamic = true };
 	return dyn_from_segments(e);
 }
 
@@ -531,12 +531,17 @@ bool elf_file_has_symtab(struct elf_file *e)
 	return e->has_symtab;
 }
 
-int elf_file_lookup(struct elf_file *e, const char *name, struct elf_sym *out)
+int elf_file_lookup_dynamic(struct elf_file *e, const char *name, struct elf_sym *out)
 {
 	int err = need_dyn(e);
 
-	if (!err)
-		err = symtab_lookup(&e->dyn, name, out);
+	return err ? err : symtab_lookup(&e->dyn, name, out);
+}
+
+int elf_file_lookup(struct elf_file *e, const char *name, struct elf_sym *out)
+{
+	int err = elf_file_lookup_dynamic(e, name, out);
+
 	if (err != -ENOENT)
 		return err;
 	need_sym(e);
@@ -565,7 +570,7 @@ static int each_typed(const char *name, const struct elf_sym *s, void *arg)
 int elf_file_each(struct elf_file *e, int (*fn)(const char *name, const struct elf_sym *s, void *),
 		  void *arg)
 {
-	struct each each = {.fn = fn, .arg = arg};
+	struct each each = { .fn = fn, .arg = arg };
 	int err = need_dyn(e);
 
 	if (!err)
@@ -599,9 +604,9 @@ static int dynstr_take(const Elf64_Dyn *d, void *arg)
 
 int elf_file_dynstr(struct elf_file *e, int64_t tag, int (*fn)(const char *s, void *arg), void *arg)
 {
-	struct dynstr ds = {.tag = tag, .fn = fn, .arg = arg};
-	struct symtab strings = {0};
-	struct dynamic d = {0};
+	struct dynstr ds = { .tag = tag, .fn = fn, .arg = arg };
+	struct symtab strings = { 0 };
+	struct dynamic d = { 0 };
 	size_t len;
 	char *buf;
 	int err = dynamic_each(e, dynamic_take, &d);
@@ -623,6 +628,30 @@ int elf_file_dynstr(struct elf_file *e, int64_t tag, int (*fn)(const char *s, vo
 	}
 	free(buf);
 	return err;
+}
+
+int elf_file_section(struct elf_file *e, const char *name, uint64_t *vaddr, uint64_t *size)
+{
+	Elf_Scn *scn = NULL;
+	size_t strndx;
+	unsigned n = 0;
+
+	if (elf_getshdrstrndx(e->elf, &strndx))
+		return -ENOENT;
+	while (n++ < SECTIONS_MAX && (scn = elf_nextscn(e->elf, scn))) {
+		const Elf64_Shdr *sh = elf64_getshdr(scn);
+		const char *have;
+
+		if (!sh || !(sh->sh_flags & SHF_ALLOC) || sh->sh_type == SHT_NOBITS)
+			continue;
+		have = elf_strptr(e->elf, strndx, sh->sh_name);
+		if (!have || strcmp(have, name))
+			continue;
+		*vaddr = sh->sh_addr;
+		*size = sh->sh_size;
+		return 0;
+	}
+	return -ENOENT;
 }
 
 int elf_file_add_debug(struct elf_file *e, struct elf_file *dbg)

@@ -26,8 +26,8 @@ struct elf_segment {
 	uint64_t offset, vaddr, filesz, memsz, align;
 };
 
-/* Takes fd over, also on error. Nothing of the symbols is read yet. -ENOEXEC if it is not a 64-bit x86-64 ELF file, -EBADMSG if it is
- * damaged. */
+/* Takes fd over, also on error. Nothing of the symbols is read yet. -ENOEXEC if it is not a 64-bit
+ * x86-64 ELF file, -EBADMSG if it is damaged. */
 HM_MUST_CHECK int elf_file_open(int fd, struct elf_file **out);
 void elf_file_close(struct elf_file *e);
 uint16_t elf_file_type(const struct elf_file *e); /* ET_EXEC, ET_DYN */
@@ -49,6 +49,9 @@ size_t elf_note_build_id(const void *notes, size_t len, size_t align, const unsi
  * version of a versioned name; then .symtab if there is one. -ENOENT if undefined or absent.
  */
 HM_MUST_CHECK int elf_file_lookup(struct elf_file *e, const char *name, struct elf_sym *out);
+/* The same in .dynsym alone: what the dynamic linker sees. Never reads .symtab. */
+HM_MUST_CHECK int elf_file_lookup_dynamic(struct elf_file *e, const char *name,
+					  struct elf_sym *out);
 /* Calls fn for each defined function, object and TLS symbol (.dynsym, then .symtab without version
  * suffixes); stops when fn returns non-zero and returns that. */
 HM_MUST_CHECK int elf_file_each(struct elf_file *e,
@@ -57,6 +60,9 @@ HM_MUST_CHECK int elf_file_each(struct elf_file *e,
 /* Reads len bytes at a virtual address of the file's PT_LOAD contents; zeros past filesz. -EFAULT
  * outside. */
 HM_MUST_CHECK int elf_file_read(const struct elf_file *e, uint64_t vaddr, void *buf, size_t len);
+/* Address and size of an allocated section by name; -ENOENT. */
+HM_MUST_CHECK int elf_file_section(struct elf_file *e, const char *name, uint64_t *vaddr,
+				   uint64_t *size);
 /* Adds a separate debug file's .symtab to lookups (build ids must agree: -EINVAL if not). Takes dbg
  * over on success. */
 HM_MUST_CHECK int elf_file_add_debug(struct elf_file *e, struct elf_file *dbg);

@@ -123,7 +123,7 @@ static bool gnu_open(const uint32_t *g, size_t words, struct gnu_view *v)
 
 	if (!g || words < 4)
 		return false;
-	*v = (struct gnu_view){.buckets = g[0], .first = g[1], .bloom = g[2], .shift = g[3]};
+	*v = (struct gnu_view){ .buckets = g[0], .first = g[1], .bloom = g[2], .shift = g[3] };
 	chains = 4 + 2 * (uint64_t)v->bloom + v->buckets;
 	if (!v->buckets || !v->bloom || v->shift > 31 || chains > words)
 		return false;
@@ -300,7 +300,7 @@ static void sym_fill(const struct symtab *t, const Elf64_Sym *s, struct elf_sym 
 
 int symtab_lookup(struct symtab *t, const char *name, struct elf_sym *out)
 {
-	struct best b = {0};
+	struct best b = { 0 };
 	struct gnu_view v;
 	int err;
 

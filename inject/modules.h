@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "codemap.h"
 #include "elf.h"
 #include "maps.h"
 #include "target.h"
@@ -15,26 +16,35 @@ struct module {
 	uint64_t bias;		       /* added to the file's addresses */
 	uint64_t start, end;	       /* lowest and highest mapped address */
 	uint64_t text_start, text_end; /* executable part */
+	uint64_t ro_start, ro_end;     /* leading pages that stay as they are in the file */
 	uint64_t eh_frame_hdr;	       /* address of PT_GNU_EH_FRAME, 0 if none */
 	uint64_t link_map;    /* address of its entry in the target's link map, 0 unknown */
 	bool is_main;	      /* the program itself */
 	bool is_ldso;	      /* the dynamic linker */
 	bool preloaded;	      /* stands in front of the program's own libraries: LD_PRELOAD */
+	bool has_interp;      /* a program that asks for a dynamic linker: not static */
+	bool is_vdso;	      /* the kernel's own page of code */
 	struct elf_file *elf; /* NULL if no file could be opened: then elf_error says why */
 	int elf_error;
+	bool from_memory;	   /* elf is a copy of what is mapped: dynamic symbols only */
+	struct module_extra *more; /* private */
 };
 
 /*
  * All modules in the target's own link order (r_debug of the program's PT_DYNAMIC, the order in
  * which plain symbol lookup searches), those that the list does not know after them in address
  * order. Files are opened through map_files, else below /proc/PID/root with
- * openat2(RESOLVE_IN_ROOT), and checked by device and inode.
+ * openat2(RESOLVE_IN_ROOT), and checked by device and inode; where there is no such file any more,
+ * symbols come from the memory. The first error of reading the target is returned with its diag.
  */
 struct modules {
 	struct module *v;
 	size_t n;
+	size_t base; /* so many at the front make up the base namespace, in link order; 0 without
+			one */
 	bool link_order; /* false: no link map could be read (static program), order is that of the
 			    maps */
+	struct modules_private *priv;
 };
 
 struct symbol {
@@ -52,7 +62,8 @@ const struct module *modules_at(const struct modules *m, uint64_t addr);
 /* First definition in link order, what a plain reference reaches (only .dynsym of each; .symtab of
  * the program). */
 HM_MUST_CHECK int modules_symbol(const struct modules *m, const char *name, struct symbol *out);
-/* In one module: .dynsym, .symtab, separate debug file. -ENOENT. */
+/* In one module: .dynsym, .symtab, and for one without .symtab its separate debug file, which is
+ * looked for once. -ENOENT. */
 HM_MUST_CHECK int module_symbol(const struct module *mod, const char *name, struct symbol *out);
 /* The module that is glibc (defines gnu_get_libc_version, or is a static glibc program), or NULL.
  */
@@ -61,33 +72,7 @@ const struct module *modules_glibc(const struct modules *m);
 bool modules_musl(const struct modules *m);
 /* glibc's version as text ("2.36"), read from the module's file; -ENOENT. */
 HM_MUST_CHECK int modules_glibc_version(const struct module *libc, char *buf, size_t size);
-/* Nearest function symbol at or below addr, for printing; "" if none. off is the distance. */
+/* The function that addr lies in, for printing; "" if no symbol covers it. off is the distance. */
 void module_describe(const struct module *mod, uint64_t addr, char *name, size_t size,
 		     uint64_t *off);
-
-/* What code must not be on a borrowed thread's stack. */
-enum code_kind {
-	CODE_ALLOC =
-		1, /* the allocator: every object that defines malloc or is a known allocator */
-	CODE_LOADER = 2, /* ld.so, dlopen and kin */
-	CODE_THREADS =
-		4, /* pthread_create, thread exit, fork, setuid and kin: glibc's stack-cache lock */
-	CODE_STDIO = 8,	   /* holds FILE locks */
-	CODE_SIGNAL = 16,  /* the signal trampoline (restorer) */
-	CODE_LIBC = 32,	   /* anywhere in libc (also set together with the above) */
-	CODE_WRAPPER = 64, /* a system-call wrapper of libc (also set together with CODE_LIBC) */
-};
-struct code_map;
-/*
- * Classifies code addresses. An internal function without a symbol belongs to the kinds of the
- * exported functions around it: the range of a kind reaches from the end of the symbol before the
- * group to the start of the one after, so that static functions of the same object are never
- * missed.
- */
-HM_MUST_CHECK int code_map_build(const struct modules *m, struct code_map **out);
-void code_map_free(struct code_map *c);
-unsigned code_map_kind(const struct code_map *c,
-		       uint64_t addr); /* enum code_kind bits, 0 elsewhere */
-/* The span of all code that has a kind: a fast first filter for scans. */
-void code_map_span(const struct code_map *c, uint64_t *lo, uint64_t *hi);
 #endif

@@ -48,11 +48,13 @@ void resume_regs(const arch_regs *stopped, arch_regs *out)
 		arch_set_result(out, -ERESTARTNOHAND);
 }
 
-/* A futex wait with an absolute timeout, or none, can be made again as it is. */
+/* Calls whose timeout is absolute or infinite can be made again as they are. */
 static bool waits_absolute(const arch_regs *r, long nr)
 {
 	uint64_t op = arch_syscall_arg(r, 1) & (uint64_t)FUTEX_CMD_MASK;
 
+	if (nr == SYS_poll)
+		return (int)arch_syscall_arg(r, 2) < 0;
 	return nr == SYS_futex && (op != FUTEX_WAIT || arch_syscall_arg(r, 3) == 0);
 }
 

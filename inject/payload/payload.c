@@ -56,7 +56,7 @@ enum {
 	EINTR = 4,
 	ENOSYS = 38,
 	EAGAIN = 11,
-	OPEN_WAIT_MS = 10000,
+	OPEN_WAIT_MS = 3000,
 };
 
 /* SIGILL 4, SIGTRAP 5, SIGBUS 7, SIGFPE 8, SIGSEGV 11, SIGSYS 31 cannot sensibly be blocked; 32 and

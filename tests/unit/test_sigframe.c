@@ -137,6 +137,13 @@ Test(restart, the_frame_cannot_keep_a_relative_timeout)
 	in.rsi = FUTEX_WAIT;
 	frame_regs(&in, &out);
 	cr_expect_eq((long)out.rax, -EINTR, "a relative one is not");
+	in = stopped_in(SYS_poll, -516);
+	in.rdx = 100;
+	frame_regs(&in, &out);
+	cr_expect_eq((long)out.rax, -EINTR, "the rest of 100 ms is not known");
+	in.rdx = 0xffffffff;
+	frame_regs(&in, &out);
+	cr_expect_eq(out.rax, SYS_poll, "a wait without end is the same again");
 }
 
 Test(restart, a_finished_call_stays_finished)

@@ -228,7 +228,8 @@ static void set_up(void)
 
 int main(int argc, char **argv)
 {
-	shared.eintr = argc > 1 && !strcmp(argv[1], "eintr");
+	victim_eintr = victim_option(argc, argv, "eintr");
+	shared.eintr = victim_eintr;
 	set_up();
 	for (int i = 0; i < KINDS; i++) {
 		pthread_t t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * single [BUSY]: one thread that sleeps, allocates and checks what it allocated; with BUSY it never
+ * single [busy] [eintr]: one thread that sleeps, allocates and checks what it allocated; busy, it never
  * sleeps. It keeps some 40 MB of free memory under a pin.
  */
 #include "victim.h"
@@ -62,9 +62,9 @@ int main(int argc, char **argv)
 {
 	static struct slot slots[SLOTS];
 	unsigned state = 1;
-	int busy = argc > 1;
+	int busy = victim_option(argc, argv, "busy");
 
-	(void)argv;
+	victim_eintr = victim_option(argc, argv, "eintr");
 	retain();
 	victim_ready();
 	while (!victim_over(0)) {
@@ -76,8 +76,11 @@ int main(int argc, char **argv)
 		if (busy)
 			continue;
 		start = now_ns();
-		if (nanosleep(&nap, NULL))
+		if (nanosleep(&nap, NULL)) {
+			if (errno == EINTR && victim_eintr)
+				continue;
 			wrong("nanosleep: %s", strerror(errno));
+		}
 		check_wait("nanosleep", start, 2);
 	}
 	return 0;

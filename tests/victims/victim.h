@@ -59,6 +59,20 @@ static inline void victim_ready(void)
 		wrong("write: %s", strerror(errno));
 }
 
+/*
+ * "eintr" among the arguments: an early EINTR is forgiven in calls whose manual allows it. That is what a tool killed
+ * while it holds a thread may cost, and nothing else.
+ */
+static int victim_eintr __attribute__((unused));
+
+static inline int victim_option(int argc, char **argv, const char *word)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], word))
+			return 1;
+	return 0;
+}
+
 /* Waits up to ms for the end of standard input; anything that is written there is ignored. */
 static inline int victim_over(int ms)
 {
@@ -66,6 +80,8 @@ static inline int victim_over(int ms)
 	char buf[64];
 	int n = poll(&p, 1, ms);
 
+	if (n < 0 && errno == EINTR && victim_eintr)
+		return 0;
 	if (n < 0)
 		wrong("poll(stdin): %s", strerror(errno));
 	if (n == 0)

@@ -51,18 +51,30 @@ static bool thread_file(pid_t pid, pid_t tid, const char *name, char *buf, size_
 	return true;
 }
 
-bool child_reach(pid_t pid, pid_t tid, char state)
+/* The thread's state, '\0' if it is gone. */
+static char thread_state(pid_t pid, pid_t tid)
 {
 	char buf[1024];
+	const char *p;
 
+	if (!thread_file(pid, tid, "stat", buf, sizeof(buf)))
+		return '\0';
+	p = strrchr(buf, ')');
+	return p && p[1] == ' ' ? p[2] : '\0';
+}
+
+static bool ended(char state)
+{
+	return state == '\0' || state == 'Z' || state == 'X';
+}
+
+bool child_reach(pid_t pid, pid_t tid, char state)
+{
 	for (int i = 0; i < POLLS; i++) {
-		const char *p;
+		char now = thread_state(pid, tid);
 
-		if (thread_file(pid, tid, "stat", buf, sizeof(buf))) {
-			p = strrchr(buf, ')');
-			if (p && p[1] == ' ' && p[2] == state)
-				return true;
-		}
+		if (now == state || ended(now))
+			return now == state;
 		usleep(1000);
 	}
 	return false;
@@ -72,7 +84,7 @@ bool child_reach_call(pid_t pid, pid_t tid, long nr)
 {
 	char buf[1024];
 
-	for (int i = 0; i < POLLS; i++) {
+	for (int i = 0; i < POLLS && !ended(thread_state(pid, tid)); i++) {
 		char *end;
 
 		if (thread_file(pid, tid, "syscall", buf, sizeof(buf)) &&

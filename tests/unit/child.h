@@ -12,7 +12,8 @@
 pid_t child_start(void (*fn)(void *), void *arg);
 /* fn for child_start: sleeps for ever. */
 void child_sleep(void *unused);
-/* Waits (without a fixed time, up to a generous limit) until thread tid of pid is in that state. */
+/* Waits (without a fixed time, up to a generous limit) until thread tid of pid is in that state;
+ * false at once when it has ended instead. */
 bool child_reach(pid_t pid, pid_t tid, char state);
 /* The same until it is asleep in that system call. */
 bool child_reach_call(pid_t pid, pid_t tid, long nr);

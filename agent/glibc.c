@@ -314,6 +314,7 @@ int glibc_mallopt(struct process *p, const struct mallopt_fact *f, long value, i
 
 const struct allocator_ops glibc_ops = {
 	.name = "glibc",
+	.callable = true,
 	.detect = glibc_detect,
 	.stats = glibc_stats,
 	.trim = glibc_trim,

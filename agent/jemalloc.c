@@ -403,6 +403,7 @@ static int jemalloc_stats(struct process *p, const struct allocator *a, int argc
 
 const struct allocator_ops jemalloc_ops = {
 	.name = "jemalloc",
+	.callable = true,
 	.detect = jemalloc_detect,
 	.stats = jemalloc_stats,
 	.trim = jemalloc_trim,

@@ -20,8 +20,8 @@ struct origin {
 
 /* What commands run in: one target (or none), the settings, the sink. */
 struct context {
-	struct settings base; /* of the whole run; `set` changes these */
-	struct settings set;  /* of the command that runs: base and its own options */
+	struct settings base;	     /* of the whole run; `set` changes these */
+	struct settings set;	     /* of the command that runs: base and its own options */
 	const struct settings *over; /* in place of base: options behind `source`; NULL: none */
 	struct sink *sink;
 	struct audit *audit;	 /* NULL: none */

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "commands.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../agent/process.h"
+#include "context.h"
+
+#define CANDIDATES_TEXT 3
+#define CANDIDATES_JSON 20
+
+/* What `check` knows; without modules where the process could not be opened. */
+struct findings {
+	const char *comm;
+	const struct preflight *pre;
+	const struct process *p; /* NULL: could not be opened */
+	struct threads threads;
+	const struct thread *best; /* NULL: none is usable */
+	const char *libc;
+	char libc_version[32];
+	struct leftovers left;
+};
+
+static const char *seccomp_name(int mode)
+{
+	return mode == 0 ? "off" : mode == 1 ? "strict" : mode == 2 ? "filter" : "unknown";
+}
+
+static void find_libc(struct findings *f)
+{
+	const struct module *libc = modules_glibc(&f->p->mods);
+
+	f->libc = libc ? "glibc" : modules_musl(&f->p->mods) ? "musl" : "none";
+	if (libc && modules_glibc_version(libc, f->libc_version, sizeof(f->libc_version)))
+		f->libc_version[0] = '\0';
+}
+
+/* Everything but the threads is optional: what cannot be read is left out. */
+static int find_all(struct findings *f, const struct target *t, struct diag *d)
+{
+	int err = threads_read(t, &f->threads, d);
+
+	if (err)
+		return err;
+	if (f->p) {
+		find_libc(f);
+		if (threads_rank(t, &f->p->maps, &f->p->mods, &f->threads))
+			return diag_internal(d, -ENOMEM, "ranking threads");
+		if (session_leftovers(t, &f->p->maps, &f->left))
+			memset(&f->left, 0, sizeof(f->left));
+	}
+	if (f->p && f->threads.n && f->threads.v[0].usable)
+		f->best = &f->threads.v[0];
+	return 0;
+}
+
+/* ---- text */
+
+static void fact(const struct context *c, const char *name, const char *value)
+{
+	fprintf(c->sink->out, "%-11s %s\n", name, value);
+}
+
+static void print_allocators(const struct context *c, const struct allocators *v)
+{
+	char line[256];
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct allocator *a = &v->v[i];
+
+		snprintf(line, sizeof(line), "%s%s%s, %s%s%s%s%s", a->ops->name,
+			 a->version[0] ? " " : "", a->version, linkage_name(a->linkage),
+			 a->owns_malloc ? ", owns malloc" : "", a->prefix[0] ? ", prefix " : "",
+			 a->prefix, a->in_use ? "" : ", not in use");
+		fact(c, "allocator", line);
+	}
+	if (v->n == 0)
+		fact(c, "allocator", "none that heapmedic knows");
+}
+
+static void print_process(const struct context *c, const struct findings *f)
+{
+	const struct proc_status *s = &f->pre->status;
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s (pid %d%s), %s, uid %d", f->comm, (int)c->pid,
+		 f->pre->other_pidns ? ", another pid namespace" : "", f->pre->arch,
+		 (int)s->uid[1]);
+	fact(c, "process", line);
+	snprintf(line, sizeof(line), "pid %s, mount %s, user %s",
+		 f->pre->other_pidns ? "other" : "ours", f->pre->other_mntns ? "other" : "ours",
+		 f->pre->other_userns ? "other" : "ours");
+	fact(c, "namespaces", line);
+	snprintf(line, sizeof(line), "%s%s", seccomp_name(s->seccomp),
+		 s->no_new_privs ? ", no_new_privs" : "");
+	fact(c, "seccomp", line);
+	snprintf(line, sizeof(line), "%zu", f->threads.n);
+	fact(c, "threads", line);
+}
+
+static void print_candidates(const struct context *c, const struct findings *f)
+{
+	size_t shown = f->threads.n < CANDIDATES_TEXT ? f->threads.n : CANDIDATES_TEXT;
+	char line[256];
+
+	for (size_t i = 0; f->p && i < shown; i++) {
+		const struct thread *t = &f->threads.v[i];
+
+		snprintf(line, sizeof(line), "%d %s: %s, %s", (int)t->tid, t->name,
+			 t->usable ? "usable" : "not usable", t->reason ? t->reason : "running");
+		fact(c, "candidate", line);
+	}
+	if (f->p && shown < f->threads.n)
+		fprintf(c->sink->out, "%-11s and %zu more threads (`threads`)\n", "",
+			f->threads.n - shown);
+}
+
+static void print_verdict(const struct context *c, const struct findings *f, const struct diag *d)
+{
+	const struct sink *s = c->sink;
+
+	if (d)
+		fprintf(s->out, "%sno%s: %s\n", sink_paint(s, PAINT_BAD), sink_plain(s), d->text);
+	else
+		fprintf(s->out, "%sok%s: calls can be made on thread %d (%s)\n",
+			sink_paint(s, PAINT_GOOD), sink_plain(s), (int)f->best->tid,
+			f->best->reason ? f->best->reason : "running");
+}
+
+static void print_all(const struct context *c, const struct findings *f, const struct diag *cause)
+{
+	char line[128];
+
+	print_verdict(c, f, cause);
+	if (f->p) {
+		print_allocators(c, &f->p->allocs);
+		snprintf(line, sizeof(line), "%s%s%s", f->libc, f->libc_version[0] ? " " : "",
+			 f->libc_version);
+		fact(c, "libc", line);
+	}
+	print_process(c, f);
+	print_candidates(c, f);
+}
+
+/* ---- JSON */
+
+static json_t *allocators_json(struct reply *r, const struct allocators *v)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct allocator *a = &v->v[i];
+		json_t *o = json_object();
+
+		reply_member(r, o, "name", json_string(a->ops->name));
+		reply_member(r, o, "version", json_text(a->version, strlen(a->version)));
+		reply_member(r, o, "owns_malloc", json_boolean(a->owns_malloc));
+		reply_member(r, o, "linkage", json_string(linkage_name(a->linkage)));
+		reply_member(r, o, "symbol_prefix", json_text(a->prefix, strlen(a->prefix)));
+		reply_member(r, o, "in_use", json_boolean(a->in_use));
+		if (json_array_append_new(list, o))
+			r->failed = true;
+	}
+	return list;
+}
+
+static json_t *candidate_json(struct reply *r, const struct thread *t)
+{
+	const struct syscall_fact *call = t->in_syscall ? syscall_fact(t->nr) : NULL;
+	char state[2] = { t->state, '\0' };
+	json_t *o = json_object();
+
+	reply_member(r, o, "tid", json_integer(t->tid));
+	reply_member(r, o, "state", json_text(state, 1));
+	reply_member(r, o, "syscall", call ? json_string(call->name) : json_null());
+	reply_member(r, o, "usable", json_boolean(t->usable));
+	reply_member(r, o, "reason", t->reason ? json_string(t->reason) : json_null());
+	return o;
+}
+
+static json_t *libc_json(struct reply *r, const struct findings *f)
+{
+	json_t *o = json_object();
+
+	reply_member(r, o, "name", f->libc ? json_string(f->libc) : json_null());
+	reply_member(r, o, "version",
+		     f->libc_version[0] ? json_string(f->libc_version) : json_null());
+	return o;
+}
+
+static void reply_all(struct reply *r, const struct findings *f, const struct diag *cause)
+{
+	const struct proc_status *s = &f->pre->status;
+	pid_t inner = s->nspid_len ? s->nspid[s->nspid_len - 1] : s->pid;
+	json_t *list = json_array();
+
+	for (size_t i = 0; f->p && i < f->threads.n && i < CANDIDATES_JSON; i++)
+		if (json_array_append_new(list, candidate_json(r, &f->threads.v[i])))
+			r->failed = true;
+	reply_set(r, "attachable", json_boolean(f->pre->attachable));
+	reply_set(r, "injectable", json_boolean(!cause && f->pre->injectable));
+	reply_set(r, "cause", cause ? json_text(cause->text, strlen(cause->text)) : json_null());
+	reply_set(r, "allocators", f->p ? allocators_json(r, &f->p->allocs) : json_array());
+	reply_set(r, "libc", libc_json(r, f));
+	reply_set(r, "threads", json_u64(f->threads.n));
+	reply_set(r, "nspid", json_integer(inner));
+	reply_set(r, "arch", json_string(f->pre->arch));
+	reply_set(r, "seccomp", json_string(seccomp_name(s->seccomp)));
+	reply_set(r, "candidates", list);
+}
+
+/* ---- both */
+
+static void warn_leftovers(struct context *c, struct reply *r, const struct leftovers *left)
+{
+	if (left->busy)
+		reply_warn(c, r, "busy",
+			   "another heapmedic's thread %d runs in the target, or was left there",
+			   (int)left->busy_tid);
+	else if (left->regions)
+		reply_warn(c, r, "leftovers",
+			   "%u regions of a killed run are in the target; the next session "
+			   "removes them",
+			   left->regions);
+}
+
+/* d is filled where calls cannot be made: the exit code is the one a trim would have. */
+static int report(struct context *c, struct reply *r, struct findings *f, struct diag *d)
+{
+	bool blocked = !f->pre->attachable || !f->pre->injectable;
+	int err = 0;
+
+	if (blocked) {
+		*d = f->pre->cause;
+		err = -EPERM;
+	} else if (!f->best) {
+		err = diag_fail(d, -EBUSY, HM_UNSAFE, "no-candidate",
+				"try again: the threads may be elsewhere then; `threads` says more",
+				"none of the %zu threads can be borrowed now", f->threads.n);
+	}
+	if (c->set.json)
+		reply_all(r, f, err ? d : NULL);
+	else
+		print_all(c, f, err ? d : NULL);
+	warn_leftovers(c, r, &f->left);
+	return err;
+}
+
+/* What can be said of a process that could not be opened: opened says why. */
+static int check_closed(struct context *c, struct reply *r, const struct diag *opened,
+			struct diag *d)
+{
+	struct findings f = { 0 };
+	struct preflight pre;
+	struct target t;
+	int err = target_open(c->pid, &t, d);
+
+	if (err)
+		return err;
+	snprintf(c->comm, sizeof(c->comm), "%s", t.comm);
+	memset(&pre, 0, sizeof(pre));
+	err = preflight_run(&t, &pre);
+	if (err) {
+		*d = pre.cause;
+		goto out;
+	}
+	if (pre.attachable && pre.injectable) {
+		pre.injectable = false;
+		pre.cause = *opened;
+	}
+	f.pre = &pre;
+	f.comm = t.comm;
+	err = find_all(&f, &t, d);
+	if (!err)
+		err = report(c, r, &f, d);
+	threads_free(&f.threads);
+out:
+	target_close(&t);
+	return err;
+}
+
+int cmd_check(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+{
+	struct findings f = { 0 };
+	struct process *p;
+	int err = context_process(c, &p, d);
+
+	(void)a;
+	if (err &&
+	    (d->exit == HM_NOT_PERMITTED || d->exit == HM_UNSUPPORTED || d->exit == HM_UNSAFE)) {
+		struct diag opened = *d;
+
+		return check_closed(c, r, &opened, d);
+	}
+	if (err)
+		return err;
+	f.p = p;
+	f.pre = &p->pre;
+	f.comm = p->t.comm;
+	err = find_all(&f, &p->t, d);
+	if (!err)
+		err = report(c, r, &f, d);
+	threads_free(&f.threads);
+	return err;
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "commands.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "../agent/process.h"
+#include "../inject/backtrace.h"
+#include "context.h"
+#include "signals.h"
+
+#define MAX_FRAMES 256
+
+/* ---- threads */
+
+static const char *syscall_name(const struct thread *t, char *buf, size_t size)
+{
+	const struct syscall_fact *fact = t->in_syscall ? syscall_fact(t->nr) : NULL;
+
+	if (!t->in_syscall)
+		snprintf(buf, size, "-");
+	else if (fact)
+		snprintf(buf, size, "%s", fact->name);
+	else
+		snprintf(buf, size, "syscall %ld", t->nr);
+	return buf;
+}
+
+static void thread_row(struct table *table, const struct thread *t)
+{
+	char tid[16], call[32], state[2] = { t->state, '\0' };
+
+	snprintf(tid, sizeof(tid), "%d", (int)t->tid);
+	table_row(table,
+		  (const char *const[]){ tid, t->name, state, syscall_name(t, call, sizeof(call)),
+					 t->has_arena ? "yes" : "no", t->usable ? "yes" : "no",
+					 t->reason ? t->reason : "" });
+}
+
+static int print_threads(const struct context *c, const struct threads *list)
+{
+	static const struct column columns[] = {
+		{ "TID", true },    { "NAME", false },	 { "STATE", false }, { "CALL", false },
+		{ "ARENA", false }, { "USABLE", false }, { "WHY", false },
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->n; i++)
+		thread_row(t, &list->v[i]);
+	err = table_print(t, c->sink);
+	table_free(t);
+	return err;
+}
+
+static json_t *thread_json(struct reply *r, const struct thread *t)
+{
+	char call[32], state[2] = { t->state, '\0' };
+	json_t *o = json_object();
+
+	reply_member(r, o, "tid", json_integer(t->tid));
+	reply_member(r, o, "name", json_text(t->name, strlen(t->name)));
+	reply_member(r, o, "state", json_text(state, 1));
+	reply_member(r, o, "syscall",
+		     t->in_syscall ? json_string(syscall_name(t, call, sizeof(call)))
+				   : json_null());
+	reply_member(r, o, "has_arena", json_boolean(t->has_arena));
+	reply_member(r, o, "usable", json_boolean(t->usable));
+	reply_member(r, o, "reason", t->reason ? json_string(t->reason) : json_null());
+	return o;
+}
+
+int cmd_threads(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+{
+	const struct process *p = c->process;
+	struct threads list;
+	json_t *rows;
+	int err = threads_read(&p->t, &list, d);
+
+	(void)a;
+	if (err)
+		return err;
+	err = threads_rank(&p->t, &p->maps, &p->mods, &list);
+	if (err) {
+		diag_internal(d, err, "ranking threads");
+	} else if (c->set.json) {
+		rows = json_array();
+		for (size_t i = 0; i < list.n; i++)
+			if (json_array_append_new(rows, thread_json(r, &list.v[i])))
+				r->failed = true;
+		reply_set(r, "threads", rows);
+	} else if (print_threads(c, &list)) {
+		err = diag_internal(d, -ENOMEM, "the table");
+	}
+	threads_free(&list);
+	return err;
+}
+
+/* ---- bt */
+
+struct bt {
+	struct context *c;
+	struct reply *r;
+	struct code_map *code; /* NULL: frames are not marked */
+	json_t *list;	       /* with --json */
+	struct frame frame[MAX_FRAMES];
+	size_t frames;
+	bool complete;
+	uint64_t held_ns;
+};
+
+struct place {
+	char module[128], symbol[128];
+	uint64_t offset; /* behind the symbol, or behind the module's start without one */
+	bool alloc;
+};
+
+/*
+ * A return address may be the first byte behind a function that never returns: an outer frame is
+ * looked up by the byte before it, except where a signal interrupted it.
+ */
+static void describe(const struct bt *b, size_t i, struct place *out)
+{
+	const struct frame *f = &b->frame[i];
+	bool returns = i > 0 && !b->frame[i - 1].signal;
+	uint64_t pc = returns && f->pc ? f->pc - 1 : f->pc;
+	const struct module *mod = modules_at(&b->c->process->mods, pc);
+	const char *base;
+	char name[128];
+
+	memset(out, 0, sizeof(*out));
+	out->alloc = b->code && (code_map_kind(b->code, pc) & CODE_ALLOC);
+	if (!mod)
+		return;
+	base = strrchr(mod->path, '/');
+	base = base ? base + 1 : mod->path;
+	escape_copy(out->module, sizeof(out->module), base, strlen(base));
+	module_describe(mod, pc, name, sizeof(name), &out->offset);
+	escape_copy(out->symbol, sizeof(out->symbol), name, strlen(name));
+	if (!name[0])
+		out->offset = pc - mod->bias;
+	out->offset += f->pc - pc;
+}
+
+static void print_frame(const struct bt *b, size_t i)
+{
+	FILE *out = b->c->sink->out;
+	struct place at;
+
+	describe(b, i, &at);
+	fprintf(out, "  %-3zu %s 0x%012" PRIx64 " ", i, at.alloc ? "*" : " ", b->frame[i].pc);
+	if (!at.module[0])
+		fputs("?", out);
+	else if (at.symbol[0])
+		fprintf(out, "%s+0x%" PRIx64 " (%s)", at.symbol, at.offset, at.module);
+	else
+		fprintf(out, "%s+0x%" PRIx64, at.module, at.offset);
+	fputs(b->frame[i].signal ? " <signal>\n" : "\n", out);
+}
+
+static json_t *frame_json(const struct bt *b, size_t i)
+{
+	struct place at;
+	json_t *o = json_object();
+	char pc[24];
+
+	describe(b, i, &at);
+	snprintf(pc, sizeof(pc), "0x%" PRIx64, b->frame[i].pc);
+	reply_member(b->r, o, "pc", json_string(pc));
+	reply_member(b->r, o, "module", at.module[0] ? json_string(at.module) : json_null());
+	reply_member(b->r, o, "symbol", at.symbol[0] ? json_string(at.symbol) : json_null());
+	reply_member(b->r, o, "offset", at.module[0] ? json_u64(at.offset) : json_null());
+	reply_member(b->r, o, "allocator", json_boolean(at.alloc));
+	reply_member(b->r, o, "signal", json_boolean(b->frame[i].signal));
+	return o;
+}
+
+static void answer_thread(struct bt *b, const struct thread *t)
+{
+	char time[SIZE_TEXT];
+	json_t *o, *frames;
+
+	if (!b->c->set.json) {
+		fprintf(b->c->sink->out, "thread %d %s, held %s%s\n", (int)t->tid, t->name,
+			time_format(b->held_ns, time),
+			b->complete ? "" : ", the outermost frame was not reached");
+		for (size_t i = 0; i < b->frames; i++)
+			print_frame(b, i);
+		return;
+	}
+	o = json_object();
+	frames = json_array();
+	for (size_t i = 0; i < b->frames; i++)
+		if (json_array_append_new(frames, frame_json(b, i)))
+			b->r->failed = true;
+	reply_member(b->r, o, "tid", json_integer(t->tid));
+	reply_member(b->r, o, "name", json_text(t->name, strlen(t->name)));
+	reply_member(b->r, o, "held_us", json_u64(b->held_ns / 1000));
+	reply_member(b->r, o, "complete", json_boolean(b->complete));
+	reply_member(b->r, o, "frames", frames);
+	if (json_array_append_new(b->list, o))
+		b->r->failed = true;
+}
+
+static int one_thread(struct bt *b, const struct thread *t, struct diag *d)
+{
+	const struct process *p = b->c->process;
+	int err;
+
+	b->frames = 0;
+	err = backtrace_thread(&p->t, &p->mods, t->tid, b->frame, MAX_FRAMES, &b->frames,
+			       &b->complete, &b->held_ns, d);
+	if (!err)
+		answer_thread(b, t);
+	return err;
+}
+
+/* tid 0: all. Threads that end meanwhile are left out; of one that was asked for it is said. */
+static int some_threads(struct bt *b, const struct threads *list, pid_t tid, struct diag *d)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < list->n && !*signals_cancel(); i++) {
+		int err;
+
+		if (tid && list->v[i].tid != tid)
+			continue;
+		err = one_thread(b, &list->v[i], d);
+		if (err && (tid || err != -ESRCH))
+			return err;
+		done += !err;
+	}
+	if (done)
+		return 0;
+	if (tid)
+		return diag_fail(d, -ESRCH, HM_GONE, "no-such-thread", "`threads` lists them",
+				 "%s has no thread %d", b->c->comm, (int)tid);
+	return target_gone(&b->c->process->t, d);
+}
+
+static int parse_tid(const struct args *a, pid_t *out, struct diag *d)
+{
+	*out = 0;
+	if (a->argc == 0 || strcmp(a->argv[0], "all") == 0 || pid_parse(a->argv[0], out))
+		return 0;
+	return diag_fail(d, -EINVAL, HM_USAGE, "bad-value", "`threads` lists them",
+			 "'%.60s' is no thread id", a->argv[0]);
+}
+
+int cmd_bt(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+{
+	struct bt b = { .c = c, .r = r };
+	struct threads list;
+	pid_t tid;
+	int err = parse_tid(a, &tid, d);
+
+	if (err)
+		return err;
+	if (!c->process->pre.attachable) {
+		*d = c->process->pre.cause;
+		return -EPERM;
+	}
+	err = threads_read(&c->process->t, &list, d);
+	if (err)
+		return err;
+	if (code_map_build(&c->process->mods, &b.code)) {
+		b.code = NULL;
+		reply_warn(c, r, "no-code-map", "frames inside an allocator cannot be marked");
+	}
+	if (c->set.json) {
+		reply_set(r, "threads", json_array());
+		b.list = json_object_get(r->result, "threads");
+	}
+	err = some_threads(&b, &list, tid, d);
+	if (b.code)
+		code_map_free(b.code);
+	threads_free(&list);
+	return err;
+}

@@ -213,7 +213,7 @@ static enum hm_exit file_with_args(struct context *c, const char *path, struct d
 enum hm_exit script_file(struct context *c, const char *path, int argc, char *const *argv)
 {
 	struct grammar_vars outer = c->vars;
-	bool oneshot = c->oneshot;
+	bool oneshot = c->oneshot, interactive = c->interactive;
 	enum hm_exit code;
 	struct diag d;
 
@@ -226,6 +226,7 @@ enum hm_exit script_file(struct context *c, const char *path, int argc, char *co
 	}
 	c->depth++;
 	c->oneshot = false;
+	c->interactive = false; /* a runbook does not ask */
 	c->vars.argc = argc;
 	c->vars.argv = argv;
 	if (strcmp(path, "-") == 0)
@@ -234,6 +235,7 @@ enum hm_exit script_file(struct context *c, const char *path, int argc, char *co
 		code = file_with_args(c, path, &d);
 	c->vars = outer;
 	c->oneshot = oneshot;
+	c->interactive = interactive;
 	c->depth--;
 	return code;
 }

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "context.h"
+#include "help.h"
+#include "line.h"
+#include "options.h"
+#include "script.h"
+#include "signals.h"
+#include "../inject/target.h"
+
+/* What is the same for every target. */
+struct job {
+	struct options o;
+	struct sink sink;
+	struct audit *audit;
+	char *text; /* stdin, read whole where several targets run it */
+	size_t len;
+	size_t targets;
+};
+
+static void context_init(struct context *c, struct job *j, pid_t pid)
+{
+	memset(c, 0, sizeof(*c));
+	c->base = c->set = j->o.set;
+	c->sink = &j->sink;
+	c->audit = j->audit;
+	c->pid = pid;
+	c->vars.pid = pid;
+}
+
+/* An error of the run, not of one target. */
+static enum hm_exit fail(struct job *j, const struct diag *d)
+{
+	struct context c;
+
+	context_init(&c, j, 0);
+	context_error(&c, d);
+	return d->exit;
+}
+
+/* Commands come from stdin, and nothing says which one to run. */
+static bool reads_stdin(const struct options *o)
+{
+	return o->file ? strcmp(o->file, "-") == 0 : !o->words && !o->exprs;
+}
+
+static bool is_shell(const struct options *o)
+{
+	return reads_stdin(o) && !o->file && isatty(STDIN_FILENO);
+}
+
+static enum hm_exit work(struct context *c, struct job *j)
+{
+	const struct options *o = &j->o;
+
+	if (j->text) {
+		c->vars.argc = o->file ? o->words : 0;
+		c->vars.argv = o->word;
+		return script_text(c, "<stdin>", 1, j->text, j->len);
+	}
+	if (o->exprs)
+		return script_exprs(c, o->expr, o->exprs);
+	if (o->file)
+		return script_file(c, o->file, o->words, o->word);
+	if (o->words) {
+		c->oneshot = true;
+		return command_run(c, o->words, o->word);
+	}
+	if (is_shell(o))
+		return line_shell(c);
+	return script_stream(c, "<stdin>", stdin);
+}
+
+/* Says whose answers follow, where there are several; JSON says it itself. */
+static void print_heading(const struct job *j, pid_t pid)
+{
+	char path[64], comm[64] = "?", *text = NULL;
+	size_t len = 0;
+
+	if (j->targets < 2 || j->o.set.json)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	if (proc_read(AT_FDCWD, path, 4096, &text, &len) == 0)
+		escape_copy(comm, sizeof(comm), text, strcspn(text, "\n"));
+	free(text);
+	fprintf(j->sink.out, "%s== %s:%d%s\n", sink_paint(&j->sink, PAINT_HEAD), comm, (int)pid,
+		sink_plain(&j->sink));
+}
+
+static enum hm_exit work_on(struct job *j, pid_t pid)
+{
+	struct context c;
+	enum hm_exit code, end;
+
+	context_init(&c, j, pid);
+	print_heading(j, pid);
+	code = work(&c, j);
+	end = context_end(&c);
+	return end > code ? end : code;
+}
+
+/* One after another, so that two members of a cluster are never touched at once. */
+static enum hm_exit work_on_all(struct job *j, const pid_t *pid, size_t n)
+{
+	enum hm_exit worst = HM_OK;
+
+	if (n == 0)
+		return work_on(j, 0);
+	for (size_t i = 0; i < n; i++) {
+		enum hm_exit code;
+
+		if (i && (*signals_cancel() || j->sink.write_error))
+			break;
+		code = work_on(j, pid[i]);
+		if (code > worst)
+			worst = code;
+	}
+	return worst;
+}
+
+static int check_stdin(struct job *j, struct diag *d)
+{
+	if (!reads_stdin(&j->o))
+		return 0;
+	if (is_shell(&j->o) && j->targets == 0)
+		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "heapmedic -h shows how",
+				 "no process and no command is given");
+	if (is_shell(&j->o) && j->targets > 1)
+		return diag_fail(d, -EINVAL, HM_USAGE, "usage",
+				 "give a command, or one process for the shell",
+				 "the shell works on one process, %zu are given", j->targets);
+	if (j->targets > 1)
+		return script_read("-", &j->text, &j->len, d);
+	return 0;
+}
+
+static enum hm_exit run(struct job *j)
+{
+	pid_t *pid = NULL;
+	enum hm_exit code;
+	struct diag d;
+
+	diag_clear(&d);
+	if (signals_setup(&d) ||
+	    targets_resolve(j->o.target, j->o.targets, &pid, &j->targets, &d) ||
+	    check_stdin(j, &d) || (j->o.audit && audit_open(j->o.audit, &j->audit, &d)))
+		code = fail(j, &d);
+	else
+		code = work_on_all(j, pid, j->targets);
+	free(pid);
+	free(j->text);
+	audit_close(j->audit);
+	return code;
+}
+
+static enum hm_exit print_help(struct job *j)
+{
+	const struct command *row = j->o.words ? command_find(j->o.word[0]) : NULL;
+
+	if (row)
+		help_command(j->sink.out, row);
+	else
+		help_program(j->sink.out);
+	return HM_OK;
+}
+
+/* Whoever runs it with another's rights could read and change another's processes. */
+static int check_setuid(struct diag *d)
+{
+	if (getuid() == geteuid() && getgid() == getegid())
+		return 0;
+	return diag_fail(d, -EPERM, HM_NOT_PERMITTED, "set-user-id",
+			 "remove the set-user-ID and set-group-ID bits and use sudo",
+			 "heapmedic does not run set-user-ID (real uid %d, effective %d)",
+			 (int)getuid(), (int)geteuid());
+}
+
+static enum hm_exit start(struct job *j, int argc, char **argv)
+{
+	struct diag d;
+	int err;
+
+	diag_clear(&d);
+	err = options_parse(argc, argv, &j->o, &d);
+	sink_init(&j->sink, stdout, stderr, j->o.set.color);
+	if (err || check_setuid(&d))
+		return fail(j, &d);
+	if (j->o.version) {
+		fputs("heapmedic " HM_VERSION "\n", stdout);
+		return HM_OK;
+	}
+	return j->o.set.help ? print_help(j) : run(j);
+}
+
+int main(int argc, char **argv)
+{
+	struct job j;
+	enum hm_exit code;
+	int err;
+
+	memset(&j, 0, sizeof(j));
+	code = start(&j, argc, argv);
+	err = sink_flush(&j.sink);
+	if (err && err != -EPIPE && code == HM_OK) {
+		fprintf(stderr, "heapmedic: cannot write the output: %s\n", strerror(-err));
+		code = HM_INTERNAL;
+	}
+	options_free(&j.o);
+	return (int)code;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_PROMPT_H
+#define HM_PROMPT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct prompt {
+	const char *comm;
+	pid_t pid;
+	uint64_t rss; /* bytes, 0: not known */
+	bool proxy;   /* a thread of ours waits in the target */
+};
+
+/* "redis-server:4711 3.9G proxy> ". Pure. */
+void prompt_format(const struct prompt *p, char *buf, size_t size);
+#endif

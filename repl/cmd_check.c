@@ -10,11 +10,12 @@
 #define CANDIDATES_TEXT 3
 #define CANDIDATES_JSON 20
 
-/* What `check` knows; without modules where the process could not be opened. */
+/* What `check` knows. */
 struct findings {
 	const char *comm;
 	const struct preflight *pre;
-	const struct process *p; /* NULL: could not be opened */
+	const struct process *p;
+	bool layout; /* maps and modules could be read */
 	struct threads threads;
 	const struct thread *best; /* NULL: none is usable */
 	const char *libc;
@@ -43,14 +44,14 @@ static int find_all(struct findings *f, const struct target *t, struct diag *d)
 
 	if (err)
 		return err;
-	if (f->p) {
+	if (f->layout) {
 		find_libc(f);
 		if (threads_rank(t, &f->p->maps, &f->p->mods, &f->threads))
 			return diag_internal(d, -ENOMEM, "ranking threads");
 		if (session_leftovers(t, &f->p->maps, &f->left))
 			memset(&f->left, 0, sizeof(f->left));
 	}
-	if (f->p && f->threads.n && f->threads.v[0].usable)
+	if (f->layout && f->threads.n && f->threads.v[0].usable)
 		f->best = &f->threads.v[0];
 	return 0;
 }
@@ -104,14 +105,14 @@ static void print_candidates(const struct context *c, const struct findings *f)
 	size_t shown = f->threads.n < CANDIDATES_TEXT ? f->threads.n : CANDIDATES_TEXT;
 	char line[256];
 
-	for (size_t i = 0; f->p && i < shown; i++) {
+	for (size_t i = 0; f->layout && i < shown; i++) {
 		const struct thread *t = &f->threads.v[i];
 
 		snprintf(line, sizeof(line), "%d %s: %s, %s", (int)t->tid, t->name,
 			 t->usable ? "usable" : "not usable", t->reason ? t->reason : "running");
 		fact(c, "candidate", line);
 	}
-	if (f->p && shown < f->threads.n)
+	if (f->layout && shown < f->threads.n)
 		fprintf(c->sink->out, "%-11s and %zu more threads (`threads`)\n", "",
 			f->threads.n - shown);
 }
@@ -133,7 +134,7 @@ static void print_all(const struct context *c, const struct findings *f, const s
 	char line[128];
 
 	print_verdict(c, f, cause);
-	if (f->p) {
+	if (f->layout) {
 		print_allocators(c, &f->p->allocs);
 		snprintf(line, sizeof(line), "%s%s%s", f->libc, f->libc_version[0] ? " " : "",
 			 f->libc_version);
@@ -195,13 +196,13 @@ static void reply_all(struct reply *r, const struct findings *f, const struct di
 	pid_t inner = s->nspid_len ? s->nspid[s->nspid_len - 1] : s->pid;
 	json_t *list = json_array();
 
-	for (size_t i = 0; f->p && i < f->threads.n && i < CANDIDATES_JSON; i++)
+	for (size_t i = 0; f->layout && i < f->threads.n && i < CANDIDATES_JSON; i++)
 		if (json_array_append_new(list, candidate_json(r, &f->threads.v[i])))
 			r->failed = true;
 	reply_set(r, "attachable", json_boolean(f->pre->attachable));
 	reply_set(r, "injectable", json_boolean(!cause && f->pre->injectable));
 	reply_set(r, "cause", cause ? json_text(cause->text, strlen(cause->text)) : json_null());
-	reply_set(r, "allocators", f->p ? allocators_json(r, &f->p->allocs) : json_array());
+	reply_set(r, "allocators", allocators_json(r, &f->p->allocs));
 	reply_set(r, "libc", libc_json(r, f));
 	reply_set(r, "threads", json_u64(f->threads.n));
 	reply_set(r, "nspid", json_integer(inner));
@@ -247,58 +248,18 @@ static int report(struct context *c, struct reply *r, struct findings *f, struct
 	return err;
 }
 
-/* What can be said of a process that could not be opened: opened says why. */
-static int check_closed(struct context *c, struct reply *r, const struct diag *opened,
-			struct diag *d)
-{
-	struct findings f = { 0 };
-	struct preflight pre;
-	struct target t;
-	int err = target_open(c->pid, &t, d);
-
-	if (err)
-		return err;
-	snprintf(c->comm, sizeof(c->comm), "%s", t.comm);
-	memset(&pre, 0, sizeof(pre));
-	err = preflight_run(&t, &pre);
-	if (err) {
-		*d = pre.cause;
-		goto out;
-	}
-	if (pre.attachable && pre.injectable) {
-		pre.injectable = false;
-		pre.cause = *opened;
-	}
-	f.pre = &pre;
-	f.comm = t.comm;
-	err = find_all(&f, &t, d);
-	if (!err)
-		err = report(c, r, &f, d);
-	threads_free(&f.threads);
-out:
-	target_close(&t);
-	return err;
-}
-
 int cmd_check(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
-	struct findings f = { 0 };
-	struct process *p;
-	int err = context_process(c, &p, d);
+	const struct process *p = c->process;
+	struct findings f = {
+		.p = p,
+		.pre = &p->pre,
+		.comm = p->t.comm,
+		.layout = p->mods.n > 0,
+	};
+	int err = find_all(&f, &p->t, d);
 
 	(void)a;
-	if (err &&
-	    (d->exit == HM_NOT_PERMITTED || d->exit == HM_UNSUPPORTED || d->exit == HM_UNSAFE)) {
-		struct diag opened = *d;
-
-		return check_closed(c, r, &opened, d);
-	}
-	if (err)
-		return err;
-	f.p = p;
-	f.pre = &p->pre;
-	f.comm = p->t.comm;
-	err = find_all(&f, &p->t, d);
 	if (!err)
 		err = report(c, r, &f, d);
 	threads_free(&f.threads);

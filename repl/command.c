@@ -144,7 +144,7 @@ static int run_body(struct run *r)
 	struct diag lost;
 	int err = 0;
 
-	if (!(r->effect & (CMD_NO_PROCESS | CMD_OPENS)))
+	if (!(r->effect & CMD_NO_PROCESS))
 		err = context_process(r->c, &p, &r->d);
 	if (!err)
 		err = ask(r);

@@ -18,7 +18,6 @@ enum command_flag {
 	CMD_EXPERT = 16,     /* x */
 	CMD_NO_PROCESS = 32, /* needs no process */
 	CMD_CONTROL = 64,    /* steers the run: no JSON unless it fails */
-	CMD_OPENS = 128,     /* opens the process itself, to report on what cannot be opened */
 };
 
 /* An option of one command; long names only. */

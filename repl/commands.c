@@ -8,7 +8,7 @@
 
 /* clang-format off */
 static const struct command rows[] = {
-	{ .name = "check", .flags = CMD_PASSIVE | CMD_OPENS, .usage = "", .run = cmd_check,
+	{ .name = "check", .flags = CMD_PASSIVE, .usage = "", .run = cmd_check,
 	  .help = "can calls be made in this process, and if not why; nothing is held",
 	  .more = "Looks at permissions, architecture, seccomp, libc and threads and says what a command would\n"
 		  "meet: the allocators with their versions, the thread that would be borrowed, what is in the way.\n"

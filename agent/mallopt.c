@@ -13,8 +13,7 @@
  * Numbers as in <malloc.h>; limits as malloc/malloc.c applies them on 64 bit. mallopt takes an int.
  * Every mallopt call merges the main arena's fast bins first.
  */
-#define HEAP_HALF (32L << 20) /* HEAP_MAX_SIZE / 2: larger mmap thresholds are refused */
-#define FAST_MAX  (80L * 8 / 4)
+#define FAST_MAX (80L * 8 / 4)
 
 #define DYNAMIC_ENDS                                                                               \
 	"both thresholds stop adapting by themselves, for good: no call turns that on again"
@@ -31,7 +30,7 @@ static const struct mallopt_fact facts[] = {
 	{ "M_TOP_PAD", -2, 0, INT_MAX, true,
 	  "bytes kept or added at the top when a heap changes size",
 	  "heaps keep the size they have until they next grow or shrink; " DYNAMIC_ENDS },
-	{ "M_MMAP_THRESHOLD", -3, 0, HEAP_HALF, true,
+	{ "M_MMAP_THRESHOLD", -3, 0, INT_MAX, true,
 	  "blocks from this size on get a mapping of their own, and give it back when freed",
 	  "blocks that exist stay where they are; " DYNAMIC_ENDS },
 	{ "M_MMAP_MAX", -4, 0, INT_MAX, false, "most blocks with a mapping of their own; 0 none",
@@ -66,12 +65,8 @@ const struct mallopt_fact *mallopt_find(const char *name)
 
 int mallopt_value_check(const struct mallopt_fact *f, long value, struct diag *d)
 {
-	const char *hint = f->param == -3 ? "glibc refuses more than half the size of a thread "
-					    "arena's heap"
-					  : "see mallopt(3)";
-
 	if (value < f->min || value > f->max)
-		return diag_fail(d, -ERANGE, HM_USAGE, "bad-value", hint,
+		return diag_fail(d, -ERANGE, HM_USAGE, "bad-value", "see mallopt(3)",
 				 "%s takes %ld to %ld, not %ld", f->name, f->min, f->max, value);
 	return 0;
 }

@@ -87,20 +87,24 @@ $(BUILD)/gen/mallctl_table.inc: agent/mallctl.tsv scripts/mallctl-table.awk
 
 $(BUILD)/agent/mallctl.o: $(BUILD)/gen/mallctl_table.inc
 
-# ---- the code that runs inside the target: position independent, no relocations, general registers only
+# ---- the code that runs inside the target: position independent, general registers only
 PAYLOAD_SRC := inject/payload/payload.c inject/payload/entry.S
 PAYLOAD_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -fPIC -fno-stack-protector -fcf-protection=none \
 	-fno-jump-tables -fno-asynchronous-unwind-tables -fno-builtin -mgeneral-regs-only -fvisibility=hidden \
 	-nostdlib -static -Wl,-z,noexecstack -Wl,--build-id=none
 
-$(BUILD)/payload.elf: $(PAYLOAD_SRC) inject/payload/payload.lds inject/payload/abi.h | $(DEPS)
+$(BUILD)/payload-%.elf: $(PAYLOAD_SRC) inject/payload/payload.lds inject/payload/abi.h | $(DEPS)
 	@echo "  PAYLOAD $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(PAYLOAD_FLAGS) -T inject/payload/payload.lds -o $@ $(PAYLOAD_SRC)
-	$(Q)if readelf -rW $@ | grep -q R_X86_64; then echo "payload has relocations"; rm -f $@; exit 1; fi
+	$(Q)$(CC) $(PAYLOAD_FLAGS) -Wl,--defsym=BASE=$* -T inject/payload/payload.lds -o $@ $(PAYLOAD_SRC)
 
-$(BUILD)/payload.bin: $(BUILD)/payload.elf
+$(BUILD)/payload-%.bin: $(BUILD)/payload-%.elf
 	$(Q)$(OBJCOPY) -O binary $< $@
+
+# Linked for two addresses it must be the same bytes: else an address has been filled in somewhere.
+$(BUILD)/payload.bin: $(BUILD)/payload-0.bin $(BUILD)/payload-0x12340000.bin
+	$(Q)cmp $^ || { echo "the payload is not position independent"; exit 1; }
+	$(Q)cp $< $@
 
 $(BUILD)/inject/payload_blob.o: inject/payload/blob.S $(BUILD)/payload.bin
 	@mkdir -p $(@D)

@@ -40,6 +40,20 @@ static inline uint64_t arch_tp(const arch_regs *r)
 	return r->fs_base;
 }
 
+/* A register by its DWARF number (System V ABI, table 3.36); false if there is none of that number.
+ */
+static inline bool arch_dwarf_reg(const arch_regs *r, unsigned n, uint64_t *v)
+{
+	const unsigned long long all[] = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
+					   r->rbp, r->rsp, r->r8,  r->r9,  r->r10, r->r11,
+					   r->r12, r->r13, r->r14, r->r15, r->rip };
+
+	if (n >= sizeof(all) / sizeof(*all))
+		return false;
+	*v = all[n];
+	return true;
+}
+
 /* The result register; in a system-call stop the call's result, negative errno for an error. */
 static inline int64_t arch_result(const arch_regs *r)
 {

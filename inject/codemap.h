@@ -29,8 +29,23 @@ struct code_map;
  */
 HM_MUST_CHECK int code_map_build(const struct modules *m, struct code_map **out);
 void code_map_free(struct code_map *c);
-unsigned code_map_kind(const struct code_map *c,
-		       uint64_t addr); /* enum code_kind bits, 0 elsewhere */
+/* enum code_kind bits, 0 elsewhere. CODE_WRAPPER is set in the functions that wait by their name,
+ * and right behind any `syscall` instruction of libc. */
+unsigned code_map_kind(const struct code_map *c, uint64_t addr);
+/*
+ * The same for a word found on a stack: 0 also where no call instruction ends at addr, so that it
+ * cannot be a return address (a pointer to a function, a number). What pushes return addresses
+ * without a call is a signal only, and its trampoline keeps its CODE_SIGNAL.
+ */
+unsigned code_map_return(const struct code_map *c, uint64_t addr);
 /* The span of all code that has a kind: a fast first filter for scans. */
 void code_map_span(const struct code_map *c, uint64_t *lo, uint64_t *hi);
+/*
+ * Addresses in [lo, hi) lose the kinds that forbid borrowing (not CODE_LIBC, CODE_WRAPPER,
+ * CODE_SIGNAL). code_map_build does so by itself for the places at the bottom of every thread's
+ * stack (see codemap_bottom in codemap.c); this adds what a caller has seen there. -ENOSPC after
+ * CODE_EXEMPT_MAX ranges.
+ */
+#define CODE_EXEMPT_MAX 64
+HM_MUST_CHECK int code_map_exempt(struct code_map *c, uint64_t lo, uint64_t hi);
 #endif

@@ -213,9 +213,9 @@ Test(script, shell_on_a_terminal)
 	state_take(&v, &state);
 	terminal_start(&t, v.pid);
 	cr_assert(terminal_await(&t, "> "), "no prompt: %s", t.text);
-	terminal_type(&t, "set yes on\r");
-	cr_assert(terminal_await(&t, "> "), "no prompt: %s", t.text);
 	terminal_type(&t, "trim\r");
+	cr_assert(terminal_await(&t, "[y/N]"), "a change is not asked about: %s", t.text);
+	terminal_type(&t, "y\r");
 	cr_assert(terminal_await(&t, "rss "), "no trim: %s", t.text);
 	/* Ctrl-C ends the command, not the session. */
 	terminal_type(&t, "sleep 60s\r");

@@ -35,7 +35,7 @@ static void print_option(FILE *out, const struct option_row *row)
 					  : " ",
 		 row->name ? "--" : "", row->name ? row->name : "", row->meta ? " " : "",
 		 row->meta ? row->meta : "");
-	fprintf(out, "  %-28s %s\n", head, row->help);
+	fprintf(out, "  %-30s %s\n", head, row->help);
 }
 
 void help_program(FILE *out)

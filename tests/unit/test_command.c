@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../repl/commands.h"
+#include "../../repl/help.h"
+#include "../../repl/nearest.h"
+
+/* The words of a command line; no quotes are needed here. */
+struct words {
+	char text[128];
+	char *argv[12];
+	int argc;
+};
+
+static void split(struct words *w, const char *line)
+{
+	char *save = NULL;
+
+	memset(w, 0, sizeof(*w));
+	snprintf(w->text, sizeof(w->text), "%s", line);
+	for (char *p = strtok_r(w->text, " ", &save); p; p = strtok_r(NULL, " ", &save))
+		w->argv[w->argc++] = p;
+}
+
+/* Parses line against its row; what is left in args is the caller's. */
+static int parse(struct words *w, const char *line, struct args *a, struct settings *s,
+		 struct diag *d)
+{
+	const struct command *row;
+
+	split(w, line);
+	row = command_find(w->argv[0]);
+	cr_assert_not_null(row, "%s", line);
+	settings_default(s);
+	return args_parse(row, w->argc, w->argv, a, s, d);
+}
+
+static void expect_usage(const char *line, const char *text, const char *hint)
+{
+	struct settings s;
+	struct words w;
+	struct args a;
+	struct diag d;
+
+	cr_assert_eq(parse(&w, line, &a, &s, &d), -EINVAL, "%s", line);
+	cr_expect_eq(d.exit, HM_USAGE);
+	cr_expect_not_null(strstr(d.text, text), "%s", d.text);
+	cr_expect_not_null(strstr(d.hint, hint), "%s", d.hint);
+	cr_expect_null(a.argv);
+}
+
+Test(command, every_row_is_whole)
+{
+	size_t n;
+	const struct command *row = command_table(&n);
+
+	cr_assert_geq(n, 14u);
+	for (size_t i = 0; i < n; i++) {
+		cr_expect_not_null(row[i].run, "%s", row[i].name);
+		cr_expect_not_null(row[i].usage, "%s", row[i].name);
+		cr_expect_not_null(row[i].more, "%s", row[i].name);
+		cr_expect_gt(strlen(row[i].help), 3u);
+		cr_expect_lt(strlen(row[i].help), 75u, "%s", row[i].name);
+		cr_expect(row[i].max < 0 || row[i].max >= row[i].min, "%s", row[i].name);
+		cr_expect_eq(command_find(row[i].name), &row[i]);
+		/* Either it needs no process, or it says what it does to one. */
+		cr_expect(row[i].flags & (CMD_NO_PROCESS | CMD_PASSIVE | CMD_HOLDS | CMD_CALLS),
+			  "%s", row[i].name);
+		/* What changes the target can only do so by a call. */
+		cr_expect(!(row[i].flags & CMD_WRITES) || (row[i].flags & CMD_CALLS));
+	}
+}
+
+Test(command, names_and_near_misses)
+{
+	struct diag d;
+
+	cr_expect_eq(command_find("exit"), command_find("quit"));
+	cr_expect_null(command_find("tri"));
+	cr_expect_null(command_find(""));
+	cr_expect_eq(command_unknown("tirm", &d), -EINVAL);
+	cr_expect_not_null(strstr(d.hint, "`trim`"), "%s", d.hint);
+	command_unknown("malloctl", &d);
+	cr_expect_not_null(strstr(d.hint, "`mallctl`"), "%s", d.hint);
+	command_unknown("xyzzyplugh", &d);
+	cr_expect_null(strstr(d.hint, "did you mean"), "%s", d.hint);
+	cr_expect_eq(d.exit, HM_USAGE);
+}
+
+Test(command, words_and_options)
+{
+	struct settings s;
+	struct words w;
+	struct args a;
+	struct diag d;
+
+	cr_assert_eq(parse(&w, "trim --min-yield 5M 64K -by", &a, &s, &d), 0);
+	cr_expect_eq(a.argc, 1);
+	cr_expect_str_eq(a.argv[0], "64K");
+	cr_expect_str_eq(a.opt[TRIM_MIN_YIELD], "5M");
+	cr_expect(s.bytes && s.yes);
+	args_free(&a);
+	cr_assert_eq(parse(&w, "info --file=x --raw --json", &a, &s, &d), 0);
+	cr_expect_str_eq(a.opt[INFO_FILE], "x");
+	cr_expect_str_eq(a.opt[INFO_RAW], "");
+	cr_expect_null(a.opt[INFO_ALL]);
+	cr_expect(s.json);
+	args_free(&a);
+	cr_assert_eq(parse(&w, "mallopt M_MMAP_MAX -1", &a, &s, &d), 0);
+	cr_expect_str_eq(a.argv[1], "-1");
+	args_free(&a);
+	cr_assert_eq(parse(&w, "echo -- --json -x", &a, &s, &d), 0);
+	cr_expect_eq(a.argc, 2);
+	cr_expect_not(s.json);
+	args_free(&a);
+	/* --help behind a command is about it, whatever else is missing. */
+	cr_assert_eq(parse(&w, "mallopt --help", &a, &s, &d), 0);
+	cr_expect(s.help);
+	args_free(&a);
+}
+
+Test(command, usage_errors)
+{
+	expect_usage("mallopt M_MMAP_MAX", "too few", "NAME VALUE");
+	expect_usage("trim 1 2", "too many", "usage: trim [PAD]");
+	expect_usage("check now", "too many", "usage: check");
+	expect_usage("trim --min-yeild", "--min-yeild", "--min-yield");
+	expect_usage("trim --min-yield", "needs SIZE", "");
+	expect_usage("info --raw=1", "takes no value", "");
+	expect_usage("info --pid 5", "no option", "");
+	expect_usage("trim -p 5", "no option '-p'", "help trim");
+	expect_usage("trim --timeout soon", "not a time", "");
+}
+
+static unsigned effect(const char *line)
+{
+	const struct command *row;
+	struct settings s;
+	struct words w;
+	struct args a;
+	struct diag d;
+	unsigned flags;
+
+	cr_assert_eq(parse(&w, line, &a, &s, &d), 0);
+	row = command_find(w.argv[0]);
+	flags = row->effect ? row->effect(&a) : row->flags;
+	args_free(&a);
+	return flags;
+}
+
+/* What --read-only and --passive refuse hangs on this. */
+Test(command, effect_depends_on_the_words)
+{
+	cr_expect_eq(effect("mallctl stats.allocated"), CMD_CALLS);
+	cr_expect_eq(effect("mallctl arenas.dirty_decay_ms 0"), CMD_CALLS | CMD_WRITES);
+	cr_expect_eq(effect("mallctl arena.0.purge"), CMD_CALLS | CMD_WRITES);
+	cr_expect_eq(effect("mallctl no.such.name"), CMD_CALLS);
+	cr_expect_not(effect("mallctl --list arena") & (CMD_CALLS | CMD_WRITES));
+	cr_expect_eq(effect("info"), CMD_CALLS);
+	cr_expect(effect("info --file x") & CMD_NO_PROCESS);
+	cr_expect(effect("trim") & CMD_WRITES);
+	cr_expect(effect("mallopt M_MMAP_MAX 0") & CMD_WRITES);
+	cr_expect_not(effect("bt") & (CMD_CALLS | CMD_WRITES));
+}
+
+Test(command, letters)
+{
+	char buf[6];
+
+	cr_expect_str_eq(command_letters(CMD_PASSIVE | CMD_CALLS | CMD_WRITES, buf), "pcw");
+	cr_expect_str_eq(command_letters(CMD_HOLDS | CMD_EXPERT | CMD_CONTROL, buf), "sx");
+	cr_expect_str_eq(command_letters(CMD_NO_PROCESS, buf), "");
+}
+
+static char *help_text(void (*program)(FILE *), const struct command *row)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	cr_assert_not_null(f);
+	if (row)
+		help_command(f, row);
+	else
+		program(f);
+	cr_assert_eq(fclose(f), 0);
+	return text;
+}
+
+Test(help, names_every_command_and_option)
+{
+	char *text = help_text(help_program, NULL);
+	size_t n, lines = 0;
+	const struct command *row = command_table(&n);
+
+	for (size_t i = 0; i < n; i++)
+		cr_expect_not_null(strstr(text, row[i].help), "%s", row[i].name);
+	cr_expect_not_null(strstr(text, "--read-only"));
+	cr_expect_not_null(strstr(text, "8 call still runs"));
+	cr_expect_null(strstr(text, "--confirm"), "a key of set is no option");
+	for (const char *p = text; *p; p++)
+		lines += *p == '\n';
+	cr_expect_lt(lines, 60u);
+	free(text);
+}
+
+Test(help, of_a_command_shows_usage_and_example)
+{
+	char *text = help_text(NULL, command_find("trim"));
+
+	cr_expect_eq(strncmp(text, "trim [PAD]\n", 11), 0);
+	cr_expect_not_null(strstr(text, "changes the target"));
+	cr_expect_not_null(strstr(text, "--min-yield SIZE"));
+	cr_expect_not_null(strstr(text, "heapmedic -p 4711 trim"));
+	free(text);
+	text = help_text(NULL, command_find("mallopt"));
+	cr_expect_not_null(strstr(text, "M_ARENA_MAX"));
+	free(text);
+}
+
+static const char *next_fruit(size_t i, const void *arg)
+{
+	static const char *const fruit[] = { "apple", "banana", "cherry", NULL };
+
+	(void)arg;
+	return fruit[i];
+}
+
+Test(nearest, typing_errors)
+{
+	cr_expect_str_eq(nearest("aplpe", next_fruit, NULL), "apple");
+	cr_expect_str_eq(nearest("bananna", next_fruit, NULL), "banana");
+	cr_expect_str_eq(nearest("che", next_fruit, NULL), "cherry");
+	cr_expect_null(nearest("x", next_fruit, NULL));
+	cr_expect_null(nearest("", next_fruit, NULL));
+	cr_expect_null(nearest("wombat", next_fruit, NULL));
+	cr_expect_null(nearest("0123456789012345678901234567890123456789012345", next_fruit, NULL));
+}
+
+Test(nearest, garbage_stays_inside)
+{
+	unsigned seed = 2;
+
+	for (int round = 0; round < 5000; round++) {
+		char word[64];
+		size_t len = (size_t)(rand_r(&seed) % (int)(sizeof(word) - 1));
+
+		for (size_t i = 0; i < len; i++)
+			word[i] = (char)(1 + rand_r(&seed) % 255);
+		word[len] = '\0';
+		(void)nearest(word, next_fruit, NULL);
+	}
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../repl/complete.h"
+#include "../../repl/history.h"
+#include "../../repl/prompt.h"
+
+#define MAX 600
+
+struct found {
+	char *v[MAX];
+	size_t n, start;
+	int files;
+};
+
+static void find(struct found *f, const char *line)
+{
+	static const pid_t tids[] = { 4711, 4713, 99 };
+	const struct complete_env env = { .tid = tids, .n = 3 };
+
+	memset(f, 0, sizeof(*f));
+	f->n = complete(line, strlen(line), &env, f->v, MAX, &f->start, &f->files);
+}
+
+static void found_free(struct found *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->v[i]);
+}
+
+/* The candidates with blanks between them. */
+static void expect(const char *line, const char *want)
+{
+	char got[4096] = "";
+	struct found f;
+
+	find(&f, line);
+	for (size_t i = 0; i < f.n && strlen(got) < 3900; i++) {
+		strcat(got, i ? " " : "");
+		strcat(got, f.v[i]);
+	}
+	cr_expect_str_eq(got, want, "'%s' gives '%s'", line, got);
+	cr_expect_not(f.files);
+	found_free(&f);
+}
+
+static bool offers(const char *line, const char *word)
+{
+	struct found f;
+	bool yes = false;
+
+	find(&f, line);
+	for (size_t i = 0; i < f.n; i++)
+		yes |= strcmp(f.v[i], word) == 0;
+	found_free(&f);
+	return yes;
+}
+
+Test(complete, commands)
+{
+	expect("tr", "trim");
+	expect("mall", "mallopt mallctl");
+	expect("s", "stats set sleep source");
+	expect("check; tri", "trim");
+	expect("  che", "check");
+	expect("exi", "exit");
+	expect("xyz", "");
+	cr_expect(offers("", "check"));
+	cr_expect(offers("help ", "mallctl"));
+}
+
+Test(complete, options_of_the_command_and_of_all)
+{
+	expect("trim --mi", "--min-yield");
+	expect("info --r", "--raw --read-only");
+	expect("trim --ra", "");
+	cr_expect(offers("trim --", "--dry-run"));
+	cr_expect_not(offers("trim --", "--pid"));
+}
+
+Test(complete, names_of_the_allocators)
+{
+	cr_expect(offers("mallctl stats.all", "stats.allocated"));
+	cr_expect(offers("mallctl --list arenas.d", "arenas.dirty_decay_ms"));
+	cr_expect_not(offers("mallctl arena.", "arena.<i>.reset"), "never to be used from outside");
+	expect("mallopt M_ARENA_M", "M_ARENA_MAX");
+	expect("mallopt M_ARENA_MAX ", "");
+	expect("mallctl stats.allocated sta", "");
+}
+
+Test(complete, settings_and_their_values)
+{
+	expect("set con", "confirm");
+	expect("set confirm ", "on off");
+	expect("set via p", "proxy");
+	expect("set color a", "auto always");
+	expect("set timeout ", "");
+	cr_expect_not(offers("set ", "pid"));
+}
+
+Test(complete, threads)
+{
+	expect("bt 47", "4711 4713");
+	expect("bt ", "4711 4713 99 all");
+	expect("bt 4711 ", "");
+}
+
+Test(complete, files_are_left_to_readline)
+{
+	struct found f;
+
+	find(&f, "source ru");
+	cr_expect(f.files);
+	cr_expect_eq(f.n, 0u);
+	cr_expect_eq(f.start, 7u);
+	find(&f, "info --file sa");
+	cr_expect(f.files);
+	cr_expect_eq(f.n, 0u);
+}
+
+Test(complete, garbage)
+{
+	static const char alphabet[] = "trim set bt-;'\"\\ ";
+	unsigned seed = 9;
+
+	for (int round = 0; round < 5000; round++) {
+		char line[48];
+		size_t len = (size_t)(rand_r(&seed) % (int)(sizeof(line) - 1));
+		struct found f;
+
+		for (size_t i = 0; i < len; i++)
+			line[i] = alphabet[rand_r(&seed) % (int)(sizeof(alphabet) - 1)];
+		line[len] = '\0';
+		find(&f, line);
+		cr_assert_leq(f.start, len);
+		found_free(&f);
+	}
+}
+
+static void expect_prompt(uint64_t rss, bool proxy, const char *want)
+{
+	const struct prompt p = { .comm = "redis-server", .pid = 4711, .rss = rss, .proxy = proxy };
+	char got[100];
+
+	prompt_format(&p, got, sizeof(got));
+	cr_expect_str_eq(got, want);
+}
+
+Test(prompt, size_and_proxy)
+{
+	expect_prompt(UINT64_C(4187593113), false, "redis-server:4711 3.9G> ");
+	expect_prompt(UINT64_C(4187593113), true, "redis-server:4711 3.9G proxy> ");
+	expect_prompt(0, false, "redis-server:4711> ");
+	expect_prompt(512 << 20, false, "redis-server:4711 512M> ");
+	expect_prompt((UINT64_C(1) << 20) - 1, false, "redis-server:4711 1.0M> ");
+	expect_prompt(UINT64_C(10) << 30, false, "redis-server:4711 10G> ");
+	expect_prompt(UINT64_MAX, false, "redis-server:4711 16E> ");
+}
+
+Test(prompt, is_cut_not_overrun)
+{
+	const struct prompt p = { .comm = "redis-server", .pid = 4711 };
+	char got[8];
+
+	prompt_format(&p, got, sizeof(got));
+	cr_expect_str_eq(got, "redis-s");
+}
+
+Test(history, where_the_file_is)
+{
+	char path[64];
+
+	cr_assert(history_path(NULL, NULL, "/root", path, sizeof(path)));
+	cr_expect_str_eq(path, "/root/.local/state/heapmedic/history");
+	cr_assert(history_path(NULL, "/state", "/root", path, sizeof(path)));
+	cr_expect_str_eq(path, "/state/heapmedic/history");
+	cr_assert(history_path(NULL, "relative", "/root", path, sizeof(path)));
+	cr_expect_str_eq(path, "/root/.local/state/heapmedic/history");
+	cr_assert(history_path("/tmp/h", "/state", "/root", path, sizeof(path)));
+	cr_expect_str_eq(path, "/tmp/h");
+	cr_expect_not(history_path("", "/state", "/root", path, sizeof(path)));
+	cr_expect_not(history_path(NULL, NULL, NULL, path, sizeof(path)));
+	cr_expect_not(history_path("/a/path/that/is/too/long", NULL, NULL, path, 10));
+}
+
+Test(history, what_is_kept)
+{
+	cr_expect(history_keeps("trim", NULL));
+	cr_expect(history_keeps("trim", "check"));
+	cr_expect_not(history_keeps("trim", "trim"));
+	cr_expect_not(history_keeps(" secret", NULL));
+	cr_expect_not(history_keeps("", NULL));
+}

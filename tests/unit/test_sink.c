@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../repl/sink.h"
+
+struct capture {
+	struct sink s;
+	char *text;
+	size_t len;
+};
+
+static void capture_begin(struct capture *c)
+{
+	FILE *f = open_memstream(&c->text, &c->len);
+
+	cr_assert_not_null(f);
+	sink_init(&c->s, f, f, COLOR_NEVER);
+}
+
+static void capture_end(struct capture *c)
+{
+	cr_assert_eq(fclose(c->s.out), 0);
+}
+
+Test(sink, table_is_aligned_and_nothing_trails)
+{
+	static const struct column columns[] = { { "NAME", false },
+						 { "SIZE", true },
+						 { "NOTE", false } };
+	struct capture c;
+	struct table *t = table_new(columns, 3);
+
+	cr_assert_not_null(t);
+	capture_begin(&c);
+	table_row(t, (const char *const[]){ "a", "1.0 KiB", "x" });
+	table_row(t, (const char *const[]){ "longer", "12 B", "" });
+	table_row(t, (const char *const[]){ "", "7", NULL });
+	cr_assert_eq(table_print(t, &c.s), 0);
+	capture_end(&c);
+	cr_expect_str_eq(c.text, "NAME       SIZE  NOTE\n"
+				 "a       1.0 KiB  x\n"
+				 "longer     12 B\n"
+				 "              7\n");
+	table_free(t);
+	free(c.text);
+}
+
+Test(sink, table_with_an_empty_cell_keeps_its_columns)
+{
+	static const struct column columns[] = { { "A", false }, { "B", false }, { "C", true } };
+	struct capture c;
+	struct table *t = table_new(columns, 3);
+
+	cr_assert_not_null(t);
+	capture_begin(&c);
+	table_row(t, (const char *const[]){ "aa", "", "1" });
+	table_row(t, (const char *const[]){ "a", "bbb", "22" });
+	cr_assert_eq(table_print(t, &c.s), 0);
+	capture_end(&c);
+	cr_expect_str_eq(c.text, "A   B     C\n"
+				 "aa        1\n"
+				 "a   bbb  22\n");
+	table_free(t);
+	free(c.text);
+}
+
+Test(sink, sizes)
+{
+	char buf[SIZE_TEXT];
+
+	cr_expect_str_eq(text_size(buf, 1536, false), "1.5 KiB");
+	cr_expect_str_eq(text_size(buf, 1536, true), "1536");
+	cr_expect_str_eq(text_size(buf, UINT64_MAX, true), "18446744073709551615");
+	cr_expect_str_eq(text_size_fine(buf, UINT64_C(4230000000), false), "3.94 GiB");
+	cr_expect_str_eq(text_delta(buf, -1536, false), "-1.5 KiB");
+	cr_expect_str_eq(text_delta(buf, 1536, true), "+1536");
+	cr_expect_str_eq(text_delta(buf, INT64_MIN, true), "-9223372036854775808");
+	cr_expect_str_eq(text_delta(buf, 0, true), "0");
+	cr_expect_str_eq(text_delta(buf, 0, false), "0 B");
+}
+
+Test(sink, target_text_cannot_drive_the_terminal)
+{
+	struct capture c;
+
+	capture_begin(&c);
+	sink_text(c.s.out, "a\033[31m\r\n\tb\x7f\xff", 12);
+	capture_end(&c);
+	cr_expect_str_eq(c.text, "a\\x1b[31m\\x0d\n\tb\\x7f\\xff");
+	free(c.text);
+}
+
+Test(sink, errors_have_a_next_step)
+{
+	struct capture c;
+	struct diag d;
+
+	diag_fail(&d, -EPERM, HM_UNSAFE, "no-safe-point", "try later", "no safe point in %d s", 2);
+	capture_begin(&c);
+	sink_error(&c.s, NULL, &d);
+	sink_error(&c.s, "run.hm:3", &d);
+	d.hint[0] = '\0';
+	sink_error(&c.s, NULL, &d);
+	capture_end(&c);
+	cr_expect_str_eq(c.text, "heapmedic: no safe point in 2 s\n  next: try later\n"
+				 "run.hm:3: no safe point in 2 s\n  next: try later\n"
+				 "heapmedic: no safe point in 2 s\n");
+	free(c.text);
+}
+
+static char *dump(const struct envelope *e)
+{
+	json_t *o = envelope_json(e);
+	char *text = json_dumps(o, JSON_COMPACT);
+
+	json_decref(o);
+	cr_assert_not_null(text);
+	return text;
+}
+
+/* The keys and their order are the contract with scripts. */
+Test(json, envelope_of_success)
+{
+	json_t *result = json_pack("{s:i,s:i}", "z", 1, "a", 2);
+	const struct envelope e = {
+		.time = { .tv_sec = 1769860800, .tv_nsec = 123999999 },
+		.pid = 4711,
+		.comm = "redis-server",
+		.command = "trim",
+		.exit = HM_OK,
+		.result = result,
+	};
+	char *text = dump(&e);
+
+	cr_expect_str_eq(text, "{\"schema\":\"heapmedic/1\",\"time\":\"2026-01-31T12:00:00.123Z\","
+			       "\"pid\":4711,\"comm\":\"redis-server\",\"command\":\"trim\","
+			       "\"ok\":true,\"exit\":0,\"result\":{\"z\":1,\"a\":2},"
+			       "\"warnings\":[],\"error\":null}");
+	free(text);
+	json_decref(result);
+}
+
+Test(json, envelope_of_failure)
+{
+	struct diag d;
+	struct envelope e = { .command = "trim", .exit = HM_UNSAFE, .d = &d };
+	char *text;
+
+	diag_fail(&d, -EPERM, HM_UNSAFE, "no-safe-point", "try later", "none");
+	text = dump(&e);
+	cr_expect_str_eq(text,
+			 "{\"schema\":\"heapmedic/1\",\"time\":\"1970-01-01T00:00:00.000Z\","
+			 "\"pid\":null,\"comm\":null,\"command\":\"trim\",\"ok\":false,\"exit\":6,"
+			 "\"result\":{},\"warnings\":[],\"error\":{\"code\":\"no-safe-point\","
+			 "\"text\":\"none\",\"hint\":\"try later\"}}");
+	free(text);
+}
+
+Test(json, text_is_always_utf8)
+{
+	static const char *const in[] = { "plain",
+					  "\xc3\xa9",
+					  "a\xff"
+					  "b",
+					  "\xc0\xaf",
+					  "\xed\xa0\x80",
+					  "\xe2\x82",
+					  "\xf5\x80\x80\x80" };
+	static const char *const out[] = { "plain",
+					   "\xc3\xa9",
+					   "a\xef\xbf\xbd"
+					   "b",
+					   "\xef\xbf\xbd\xef\xbf\xbd",
+					   "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd",
+					   "\xef\xbf\xbd\xef\xbf\xbd",
+					   "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" };
+
+	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++) {
+		json_t *o = json_text(in[i], strlen(in[i]));
+
+		cr_assert_not_null(o);
+		cr_expect_str_eq(json_string_value(o), out[i], "%zu", i);
+		json_decref(o);
+	}
+}
+
+Test(json, any_bytes_make_a_string_that_jansson_reads_back)
+{
+	unsigned seed = 11;
+
+	for (int round = 0; round < 20000; round++) {
+		char in[24];
+		size_t len = (size_t)(rand_r(&seed) % (int)sizeof(in));
+		json_t *list = json_array(), *again;
+		char *text;
+
+		for (size_t i = 0; i < len; i++)
+			in[i] = (char)(rand_r(&seed) % 256);
+		cr_assert_eq(json_array_append_new(list, json_text(in, len)), 0);
+		text = json_dumps(list, 0);
+		cr_assert_not_null(text);
+		again = json_loads(text, JSON_ALLOW_NUL, NULL);
+		cr_assert_not_null(again, "%s", text);
+		json_decref(again);
+		json_decref(list);
+		free(text);
+	}
+}
+
+Test(json, numbers)
+{
+	json_t *small = json_u64(INT64_MAX), *big = json_u64(UINT64_MAX);
+
+	cr_expect(json_is_integer(small));
+	cr_expect_eq(json_integer_value(small), INT64_MAX);
+	cr_expect(json_is_real(big));
+	cr_expect_gt(json_real_value(big), 1.8e19);
+	json_decref(small);
+	json_decref(big);
+}
+
+/* A full disk must not look like an answer. */
+Test(sink, write_errors_are_noticed)
+{
+	struct sink s;
+	FILE *full = fopen("/dev/full", "w");
+
+	if (!full)
+		cr_skip_test("/dev/full is missing: a full disk cannot be tried");
+	sink_init(&s, full, stderr, COLOR_NEVER);
+	fputs("data\n", full);
+	cr_expect_eq(sink_flush(&s), -ENOSPC);
+	cr_expect_eq(sink_flush(&s), -ENOSPC);
+	fclose(full);
+}
+
+Test(sink, colour_only_where_asked)
+{
+	struct sink s;
+	FILE *f = tmpfile();
+
+	cr_assert_not_null(f);
+	sink_init(&s, f, f, COLOR_AUTO);
+	cr_expect_str_eq(sink_paint(&s, PAINT_GOOD), "");
+	cr_expect_str_eq(sink_plain(&s), "");
+	sink_init(&s, f, f, COLOR_ALWAYS);
+	cr_expect_str_neq(sink_paint(&s, PAINT_GOOD), "");
+	cr_expect_str_neq(sink_plain(&s), "");
+	fclose(f);
+}

@@ -382,7 +382,7 @@ static uint32_t start_routine_offset(const struct module *mod)
 static int codemap_bottom(struct code_map *c, const struct span *s, const struct funcs *f)
 {
 	struct elf_sym sym;
-	uint64_t lo, hi, at = 0, start, before;
+	uint64_t lo, hi, call, start, before;
 	uint32_t field = start_routine_offset(f->mod);
 	size_t i;
 	int err = 0;
@@ -400,8 +400,8 @@ static int codemap_bottom(struct code_map *c, const struct span *s, const struct
 		lo = before;
 		hi = start;
 	}
-	while (!err && code_text_next_indirect(&s->text, &lo, hi, field, &at))
-		err = code_map_exempt(c, at, at + 1);
+	while (!err && code_text_next_indirect(&s->text, &lo, hi, field, &call))
+		err = code_map_exempt(c, call, lo + 1);
 	return err == -ENOSPC ? 0 : err;
 }
 

@@ -101,7 +101,7 @@ static bool calls_start(const unsigned char *p, size_t len, uint32_t field)
 }
 
 bool code_text_next_indirect(const struct code_text *t, uint64_t *at, uint64_t hi, uint32_t field,
-			     uint64_t *found)
+			     uint64_t *call)
 {
 	const unsigned char *p;
 	size_t len;
@@ -117,8 +117,8 @@ bool code_text_next_indirect(const struct code_text *t, uint64_t *at, uint64_t h
 		len = indirect_call_len(p, (size_t)(hi - *at));
 		if (!len || !calls_start(p, len, field))
 			continue;
+		*call = *at;
 		*at += len;
-		*found = *at;
 		return true;
 	}
 	return false;

@@ -23,10 +23,10 @@ void code_text_free(struct code_text *t);
 bool code_text_after_syscall(const struct code_text *t, uint64_t addr);
 /* A call instruction, direct or indirect, may end at addr; true also if the bytes are not known. */
 bool code_text_after_call(const struct code_text *t, uint64_t addr);
-/* The next place behind an indirect call through a register, or through memory at displacement
- * field (0: none), from *at on and up to hi. Moves *at. */
+/* The next indirect call through a register, or through memory at displacement field (0: none),
+ * from *at on and up to hi. Moves *at behind it. */
 bool code_text_next_indirect(const struct code_text *t, uint64_t *at, uint64_t hi, uint32_t field,
-			     uint64_t *found);
+			     uint64_t *call);
 /* The next restorer of signal handlers: mov $15, %rax; syscall (glibc's is found by unwinders in
  * the same way). Moves *at. */
 #define CODE_TRAMPOLINE_LEN 9

@@ -1,89 +1,93 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * libunwind's remote interface over accessors of our own: memory through process_vm_readv with a
- * cache of pages, the registers that the caller has read, unwind tables (.eh_frame_hdr) from the
- * target's memory. So it works across mount namespaces and on deleted files, and needs no ptrace
- * request for each word.
- */
 #include "unwind.h"
 
 #include <errno.h>
-#include <libunwind-ptrace.h>
 #include <libunwind.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/x86_64.h"
+#include "eh_table.h"
 #include "mem.h"
+#include "pagecache.h"
 
-/* In libunwind's shared and static libraries, but in none of its headers. */
-int _Ux86_64_dwarf_search_unwind_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di,
-				       unw_proc_info_t *pi, int need_unwind_info, void *arg);
+/*
+ * What libunwind-ptrace itself calls for a remote process (src/dwarf/Gfind_proc_info-lsb.c of
+ * libunwind; exported, but in no header): finds the unwind entry of ip in the table that di
+ * describes, all through the accessors.
+ */
+extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t as, unw_word_t ip,
+					      unw_dyn_info_t *di, unw_proc_info_t *pi,
+					      int need_unwind_info, void *arg);
 
-#define PAGE	    4096ULL
-#define CACHE_PAGES 512 /* a power of two */
-
-/* .eh_frame_hdr as linkers write it (LSB, "Exception Frames"). */
-enum { HDR_VERSION = 1, ENC_PCREL_SDATA4 = 0x1b, ENC_UDATA4 = 0x03, ENC_DATAREL_SDATA4 = 0x3b };
-struct eh_frame_hdr {
-	uint8_t version, eh_frame_ptr_enc, fde_count_enc, table_enc;
-	uint32_t eh_frame_ptr, fde_count;
-};
-struct table_entry {
-	int32_t start_ip, fde;
-};
-
-struct page {
-	uint64_t addr; /* 0: empty */
-	uint64_t run;  /* valid in this run only; 0: code, valid for ever */
-	uint8_t data[PAGE];
-};
+/* The tables are the target's: an expression in them may loop, so each word read is counted. */
+#define READS_MAX      ((size_t)1 << 20)
+#define READS_PER_STEP ((size_t)1 << 15)
+/* A signal handler on an alternate stack, and one that interrupted it on a third, is plenty. */
+#define SWITCHES_MAX 4
 
 struct unwinder {
 	pid_t pid;
 	const struct modules *mods;
+	struct pagecache *pages;
+	struct eh_table *tables; /* one per module, read when first needed */
 	unw_addr_space_t as;
-	const arch_regs *regs;
-	uint64_t run;
-	bool guessed; /* since the last look: no tables for a pc, or memory that cannot be read */
-	struct page *cache;
+	const struct user_regs_struct *regs; /* of the run */
+	size_t reads;			     /* left in this step */
+	size_t total;			     /* left in this run */
+	bool no_info;			     /* in this step */
 };
 
-static const struct page *page_at(struct unwinder *u, uint64_t addr)
+static bool spend(struct unwinder *u)
 {
-	struct page *p = &u->cache[(addr / PAGE) & (CACHE_PAGES - 1)];
-	const struct module *m;
-
-	addr &= ~(PAGE - 1);
-	if (p->addr == addr && (p->run == 0 || p->run == u->run))
-		return p;
-	if (mem_read(u->pid, addr, p->data, PAGE)) {
-		p->addr = 0;
-		return NULL;
-	}
-	m = modules_at(u->mods, addr);
-	p->addr = addr;
-	p->run = m ? 0 : u->run;
-	return p;
+	if (!u->reads || !u->total)
+		return false;
+	u->reads--;
+	u->total--;
+	return true;
 }
 
-static int read_bytes(struct unwinder *u, uint64_t addr, void *buf, size_t len)
+static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi,
+			  int need_unwind_info, void *arg)
 {
-	uint8_t *out = buf;
+	struct unwinder *u = arg;
+	const struct module *mod = modules_at(u->mods, ip);
+	struct eh_table *t;
+	unw_dyn_info_t di;
+	int ret = -UNW_ENOINFO;
 
-	while (len) {
-		const struct page *p = page_at(u, addr);
-		size_t off = addr & (PAGE - 1);
-		size_t n = PAGE - off < len ? PAGE - off : len;
-
-		if (!p)
-			return -EFAULT;
-		memcpy(out, p->data + off, n);
-		out += n;
-		addr += n;
-		len -= n;
+	if (mod) {
+		t = &u->tables[mod - u->mods->v];
+		if (!eh_table_need(t, mod, u->pages)) {
+			memset(&di, 0, sizeof(di));
+			di.format = UNW_INFO_FORMAT_REMOTE_TABLE;
+			di.start_ip = mod->start;
+			di.end_ip = mod->end;
+			di.u.rti.segbase = t->segbase;
+			di.u.rti.table_data = t->entries;
+			di.u.rti.table_len = t->count * 8 / sizeof(unw_word_t);
+			ret = UNW_OBJ(dwarf_search_unwind_table)(as, ip, &di, pi, need_unwind_info,
+								 arg);
+		}
 	}
-	return 0;
+	if (ret < 0)
+		u->no_info = true;
+	return ret;
+}
+
+/* libunwind frees what it got from the function above by itself. */
+static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *pi, void *arg)
+{
+	(void)as;
+	(void)pi;
+	(void)arg;
+}
+
+static int no_dyn_info(unw_addr_space_t as, unw_word_t *list, void *arg)
+{
+	(void)as;
+	(void)list;
+	(void)arg;
+	return -UNW_ENOINFO;
 }
 
 static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *val, int write, void *arg)
@@ -91,28 +95,32 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *val, int
 	struct unwinder *u = arg;
 
 	(void)as;
-	if (write)
+	if (write || !spend(u))
 		return -UNW_EINVAL;
-	if (read_bytes(u, addr, val, sizeof(*val)) == 0)
-		return 0;
-	u->guessed = true;
-	return -UNW_EINVAL;
+	return pagecache_word(u->pages, addr, val) ? -UNW_EINVAL : 0;
 }
 
 static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *val, int write, void *arg)
 {
-	struct unwinder *u = arg;
-	uint64_t v;
+	const struct unwinder *u = arg;
+	const struct user_regs_struct *r = u->regs;
+	const unsigned long long gpr[] = {
+		[UNW_X86_64_RAX] = r->rax, [UNW_X86_64_RDX] = r->rdx, [UNW_X86_64_RCX] = r->rcx,
+		[UNW_X86_64_RBX] = r->rbx, [UNW_X86_64_RSI] = r->rsi, [UNW_X86_64_RDI] = r->rdi,
+		[UNW_X86_64_RBP] = r->rbp, [UNW_X86_64_RSP] = r->rsp, [UNW_X86_64_R8] = r->r8,
+		[UNW_X86_64_R9] = r->r9,   [UNW_X86_64_R10] = r->r10, [UNW_X86_64_R11] = r->r11,
+		[UNW_X86_64_R12] = r->r12, [UNW_X86_64_R13] = r->r13, [UNW_X86_64_R14] = r->r14,
+		[UNW_X86_64_R15] = r->r15, [UNW_X86_64_RIP] = r->rip,
+	};
 
 	(void)as;
-	if (write || reg < 0 || !arch_dwarf_reg(u->regs, (unsigned)reg, &v))
+	if (write || reg < 0 || (size_t)reg >= sizeof(gpr) / sizeof(*gpr))
 		return -UNW_EBADREG;
-	*val = v;
+	*val = gpr[reg];
 	return 0;
 }
 
-static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *val, int write,
-			void *arg)
+static int no_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *val, int write, void *arg)
 {
 	(void)as;
 	(void)reg;
@@ -122,49 +130,7 @@ static int access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *val,
 	return -UNW_EBADREG;
 }
 
-static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi, int need,
-			  void *arg)
-{
-	struct unwinder *u = arg;
-	const struct module *m = modules_at(u->mods, ip);
-	struct eh_frame_hdr h;
-	unw_dyn_info_t di = { 0 };
-	int rc = -UNW_ENOINFO;
-
-	if (m && m->eh_frame_hdr && read_bytes(u, m->eh_frame_hdr, &h, sizeof(h)) == 0 &&
-	    h.version == HDR_VERSION && h.eh_frame_ptr_enc == ENC_PCREL_SDATA4 &&
-	    h.fde_count_enc == ENC_UDATA4 && h.table_enc == ENC_DATAREL_SDATA4) {
-		di.format = UNW_INFO_FORMAT_REMOTE_TABLE;
-		di.start_ip = m->start;
-		di.end_ip = m->end;
-		di.u.rti.segbase = m->eh_frame_hdr;
-		di.u.rti.table_data = m->eh_frame_hdr + sizeof(h);
-		di.u.rti.table_len =
-			(unw_word_t)h.fde_count * sizeof(struct table_entry) / sizeof(unw_word_t);
-		rc = _Ux86_64_dwarf_search_unwind_table(as, ip, &di, pi, need, arg);
-	}
-	if (rc < 0)
-		u->guessed = true;
-	return rc;
-}
-
-static void put_unwind_info(unw_addr_space_t as, unw_proc_info_t *pi, void *arg)
-{
-	/* entries of a table belong to libunwind's own pool */
-	(void)as;
-	(void)pi;
-	(void)arg;
-}
-
-static int get_dyn_info_list_addr(unw_addr_space_t as, unw_word_t *addr, void *arg)
-{
-	(void)as;
-	(void)addr;
-	(void)arg;
-	return -UNW_ENOINFO;
-}
-
-static int resume(unw_addr_space_t as, unw_cursor_t *c, void *arg)
+static int no_resume(unw_addr_space_t as, unw_cursor_t *c, void *arg)
 {
 	(void)as;
 	(void)c;
@@ -172,11 +138,11 @@ static int resume(unw_addr_space_t as, unw_cursor_t *c, void *arg)
 	return -UNW_EINVAL;
 }
 
-static int get_proc_name(unw_addr_space_t as, unw_word_t addr, char *buf, size_t len,
-			 unw_word_t *off, void *arg)
+static int no_name(unw_addr_space_t as, unw_word_t ip, char *buf, size_t len, unw_word_t *off,
+		   void *arg)
 {
 	(void)as;
-	(void)addr;
+	(void)ip;
 	(void)buf;
 	(void)len;
 	(void)off;
@@ -184,87 +150,145 @@ static int get_proc_name(unw_addr_space_t as, unw_word_t addr, char *buf, size_t
 	return -UNW_ENOINFO;
 }
 
+static unw_accessors_t accessors = {
+	.find_proc_info = find_proc_info,
+	.put_unwind_info = put_unwind_info,
+	.get_dyn_info_list_addr = no_dyn_info,
+	.access_mem = access_mem,
+	.access_reg = access_reg,
+	.access_fpreg = no_fpreg,
+	.resume = no_resume,
+	.get_proc_name = no_name,
+};
+
+/* Headers, text and unwind tables of all modules stay as they are; pages of a module beyond the
+ * limit are merely read again in each run. */
+static void mark_constant(struct unwinder *u)
+{
+	size_t i;
+
+	for (i = 0; i < u->mods->n; i++)
+		if (u->mods->v[i].ro_end > u->mods->v[i].ro_start &&
+		    pagecache_constant(u->pages, u->mods->v[i].ro_start, u->mods->v[i].ro_end))
+			break;
+}
+
 int unwinder_new(pid_t pid, const struct modules *mods, struct unwinder **out)
 {
-	static unw_accessors_t accessors = {
-		.find_proc_info = find_proc_info,
-		.put_unwind_info = put_unwind_info,
-		.get_dyn_info_list_addr = get_dyn_info_list_addr,
-		.access_mem = access_mem,
-		.access_reg = access_reg,
-		.access_fpreg = access_fpreg,
-		.resume = resume,
-		.get_proc_name = get_proc_name,
-	};
 	struct unwinder *u = calloc(1, sizeof(*u));
+	size_t i;
+	int err;
 
-	*out = NULL;
 	if (!u)
 		return -ENOMEM;
 	u->pid = pid;
 	u->mods = mods;
-	u->cache = calloc(CACHE_PAGES, sizeof(*u->cache));
+	err = pagecache_new(pid, &u->pages);
+	if (err)
+		goto fail;
+	mark_constant(u);
+	err = -ENOMEM;
+	u->tables = calloc(mods->n + 1, sizeof(*u->tables));
+	if (!u->tables)
+		goto fail;
+	/* a table that must be made first is made now, when nobody is held */
+	for (i = 0; i < mods->n; i++)
+		if (mods->v[i].is_main && !mods->v[i].eh_frame_hdr &&
+		    eh_table_need(&u->tables[i], &mods->v[i], u->pages))
+			break;
 	u->as = unw_create_addr_space(&accessors, 0);
-	if (!u->cache || !u->as) {
-		unwinder_free(u);
-		return -ENOMEM;
-	}
+	if (!u->as)
+		goto fail;
 	unw_set_caching_policy(u->as, UNW_CACHE_GLOBAL);
 	*out = u;
 	return 0;
+fail:
+	unwinder_free(u);
+	return err;
 }
 
 void unwinder_free(struct unwinder *u)
 {
+	size_t i;
+
 	if (!u)
 		return;
 	if (u->as)
 		unw_destroy_addr_space(u->as);
-	free(u->cache);
+	for (i = 0; u->tables && i < u->mods->n; i++)
+		eh_table_free(&u->tables[i]);
+	free(u->tables);
+	pagecache_free(u->pages);
 	free(u);
 }
 
-static int frame_at(unw_cursor_t *c, struct frame *f)
+/* The restorer of a signal handler, by its code: mov $15 (rt_sigreturn), %rax or %eax; syscall. */
+static bool at_trampoline(struct unwinder *u, uint64_t pc)
+{
+	static const unsigned char rax[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	static const unsigned char eax[] = { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	unsigned char code[sizeof(rax)];
+
+	if (pagecache_read(u->pages, pc, code, sizeof(code)))
+		return false;
+	return !memcmp(code, rax, sizeof(rax)) || !memcmp(code, eax, sizeof(eax));
+}
+
+struct walk {
+	struct frame *v;
+	size_t max, n;
+	unsigned switches;
+	bool exact; /* all steps so far */
+};
+
+/* Notes the frame that the cursor is at; false if it cannot be one. */
+static bool take_frame(struct unwinder *u, unw_cursor_t *c, struct walk *w)
 {
 	unw_word_t pc, sp;
+	struct frame *f, *below = w->n ? &w->v[w->n - 1] : NULL;
 
-	if (unw_get_reg(c, UNW_REG_IP, &pc) || unw_get_reg(c, UNW_REG_SP, &sp))
-		return -EFAULT;
-	*f = (struct frame){ .pc = pc, .sp = sp, .signal = unw_is_signal_frame(c) > 0 };
-	return 0;
+	if (unw_get_reg(c, UNW_REG_IP, &pc) < 0 || unw_get_reg(c, UNW_REG_SP, &sp) < 0)
+		return false;
+	/* A caller's frame is above; only the return from a signal handler may change stacks. */
+	if (below && sp <= below->sp && (!below->signal || w->switches++ >= SWITCHES_MAX))
+		return false;
+	f = &w->v[w->n++];
+	*f = (struct frame){ .pc = pc, .sp = sp, .exact = true };
+	f->signal = at_trampoline(u, pc);
+	return true;
 }
 
 int unwinder_run(struct unwinder *u, const struct user_regs_struct *regs, struct frame *v,
 		 size_t max, size_t *n, bool *complete)
 {
-	bool all_exact = true;
+	struct walk w = { .v = v, .max = max, .exact = true };
 	unw_cursor_t c;
+	int step;
 
 	*n = 0;
 	*complete = false;
+	if (!max)
+		return -EINVAL;
 	u->regs = regs;
-	u->run++;
-	if (unw_init_remote(&c, u->as, u))
+	u->reads = READS_PER_STEP;
+	u->total = READS_MAX;
+	pagecache_next_run(u->pages);
+	if (unw_init_remote(&c, u->as, u) < 0)
 		return -EFAULT;
-	while (*n < max) {
-		struct frame *f = &v[*n];
-		int rc;
-
-		if (frame_at(&c, f) || f->pc == 0)
-			break;
-		/* the stack grows down: a frame that does not lie above the one it called is no
-		 * frame */
-		if (*n && f->sp <= v[*n - 1].sp && !v[*n - 1].signal)
-			break;
-		u->guessed = false;
-		rc = unw_step(&c);
-		f->exact = !u->guessed;
-		all_exact = all_exact && f->exact;
-		(*n)++;
-		if (rc <= 0) {
-			*complete = rc == 0 && all_exact;
+	while (take_frame(u, &c, &w)) {
+		u->no_info = false;
+		u->reads = READS_PER_STEP;
+		step = unw_step(&c);
+		/* Without unwind information libunwind guesses by the frame pointer. */
+		if (u->no_info || step < 0)
+			v[w.n - 1].exact = w.exact = false;
+		if (step <= 0) {
+			*complete = step == 0 && w.exact;
 			break;
 		}
+		if (w.n == w.max)
+			break;
 	}
-	return 0;
+	*n = w.n;
+	return *n ? 0 : -EFAULT;
 }

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "pagecache.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mem.h"
+
+#define PAGE	     4096ULL
+#define SLOTS	     512U /* a power of two: 2 MiB */
+#define WAYS	     4U
+#define RANGES_MAX   1024
+#define OVERLAYS_MAX 64
+
+struct slot {
+	uint64_t page; /* address; 1 if empty */
+	uint64_t run;  /* in which it was read */
+	bool constant;
+	unsigned char bytes[PAGE];
+};
+
+struct range {
+	uint64_t lo, hi;
+};
+
+struct overlay {
+	uint64_t at;
+	const unsigned char *mem;
+	size_t len;
+};
+
+struct pagecache {
+	pid_t pid;
+	uint64_t run, clock;
+	struct range constant[RANGES_MAX];
+	size_t n_constant;
+	struct overlay overlay[OVERLAYS_MAX];
+	size_t n_overlay;
+	struct slot *last; /* most words come from the page that the one before came from */
+	struct slot slots[SLOTS];
+};
+
+int pagecache_new(pid_t pid, struct pagecache **out)
+{
+	struct pagecache *p = calloc(1, sizeof(*p));
+	size_t i;
+
+	if (!p)
+		return -ENOMEM;
+	p->pid = pid;
+	p->run = 1;
+	for (i = 0; i < SLOTS; i++)
+		p->slots[i].page = 1;
+	*out = p;
+	return 0;
+}
+
+void pagecache_free(struct pagecache *p)
+{
+	free(p);
+}
+
+int pagecache_constant(struct pagecache *p, uint64_t lo, uint64_t hi)
+{
+	if (p->n_constant == RANGES_MAX)
+		return -ENOSPC;
+	p->constant[p->n_constant++] = (struct range){ .lo = lo, .hi = hi };
+	return 0;
+}
+
+int pagecache_overlay(struct pagecache *p, uint64_t at, const void *mem, size_t len)
+{
+	if (p->n_overlay == OVERLAYS_MAX)
+		return -ENOSPC;
+	p->overlay[p->n_overlay++] = (struct overlay){ .at = at, .mem = mem, .len = len };
+	return 0;
+}
+
+void pagecache_next_run(struct pagecache *p)
+{
+	p->run++;
+	p->last = NULL;
+}
+
+static bool is_constant(const struct pagecache *p, uint64_t page)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_constant; i++)
+		if (page >= p->constant[i].lo && page < p->constant[i].hi)
+			return true;
+	return false;
+}
+
+/* Reads the page into a slot of its set: an empty or outdated one, else the next in turn. */
+static int load(struct pagecache *p, uint64_t page, struct slot *set, struct slot **out)
+{
+	struct slot *s = NULL;
+	unsigned i;
+	int err;
+
+	for (i = 0; i < WAYS && !s; i++)
+		if (set[i].page == 1 || (!set[i].constant && set[i].run != p->run))
+			s = &set[i];
+	if (!s)
+		s = &set[p->clock++ % WAYS];
+	s->page = 1;
+	err = mem_read(p->pid, page, s->bytes, PAGE);
+	if (err)
+		return err;
+	s->page = page;
+	s->run = p->run;
+	s->constant = is_constant(p, page);
+	*out = s;
+	return 0;
+}
+
+static int find(struct pagecache *p, uint64_t page, struct slot **out)
+{
+	struct slot *set;
+	unsigned i;
+	int err;
+
+	if (p->last && p->last->page == page) {
+		*out = p->last;
+		return 0;
+	}
+	/* the lower bits spread neighbours, the upper ones keep mappings apart */
+	set = &p->slots[((page / PAGE) ^ (page >> 24)) % (SLOTS / WAYS) * WAYS];
+	for (i = 0; i < WAYS; i++)
+		if (set[i].page == page && (set[i].constant || set[i].run == p->run)) {
+			*out = p->last = &set[i];
+			return 0;
+		}
+	err = load(p, page, set, out);
+	if (!err)
+		p->last = *out;
+	return err;
+}
+
+static bool from_overlay(const struct pagecache *p, uint64_t addr, void *buf, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_overlay; i++) {
+		const struct overlay *o = &p->overlay[i];
+
+		if (addr - o->at < o->len && len <= o->len - (addr - o->at)) {
+			memcpy(buf, o->mem + (addr - o->at), len);
+			return true;
+		}
+	}
+	return false;
+}
+
+int pagecache_read(struct pagecache *p, uint64_t addr, void *buf, size_t len)
+{
+	unsigned char *to = buf;
+	struct slot *s;
+	size_t in, now;
+	int err;
+
+	if (p->n_overlay && from_overlay(p, addr, buf, len))
+		return 0;
+	while (len) {
+		in = (size_t)(addr % PAGE);
+		now = len < PAGE - in ? len : (size_t)(PAGE - in);
+		err = find(p, addr - in, &s);
+		if (err)
+			return err;
+		memcpy(to, s->bytes + in, now);
+		to += now;
+		addr += now;
+		len -= now;
+	}
+	return 0;
+}
+
+int pagecache_word(struct pagecache *p, uint64_t addr, uint64_t *val)
+{
+	return pagecache_read(p, addr, val, sizeof(*val));
+}

@@ -2,6 +2,7 @@
 #include "borrow.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -81,6 +82,43 @@ static void account(struct borrow *b)
 		b->held.max_ns = ns;
 }
 
+/*
+ * A restartable sequence (rseq(2)) is undone by the kernel when its thread is preempted in it. We
+ * would move the program counter out and back in again, and the kernel would not notice that the
+ * sequence was interrupted.
+ */
+static bool in_restartable_sequence(const struct borrow *b)
+{
+	struct {
+		uint32_t version, flags;
+		uint64_t start, len, abort;
+	} cs;
+	struct rseq_config c;
+	uint64_t at;
+
+	if (tracee_rseq(&b->th, &c) || !c.addr)
+		return false;
+	/* struct rseq: cpu_id_start, cpu_id, then the descriptor's address */
+	if (mem_read(b->t->pid, c.addr + 8, &at, sizeof(at)) || !at)
+		return false;
+	if (mem_read(b->t->pid, at, &cs, sizeof(cs)))
+		return false;
+	return arch_pc(&b->saved.regs) - cs.start < cs.len;
+}
+
+static int check_hold(struct borrow *b)
+{
+	int rc = tracee_regs(&b->th, &b->saved.regs);
+
+	if (rc == 0)
+		rc = safepoint_check(&b->sp, &b->saved.regs);
+	if (rc == 0 && arch_syscall(&b->saved.regs) < 0 && in_restartable_sequence(b)) {
+		snprintf(b->sp.reason, sizeof(b->sp.reason), "it is in a restartable sequence");
+		rc = -EAGAIN;
+	}
+	return rc;
+}
+
 static int save(struct borrow *b)
 {
 	int rc = tracee_xstate(&b->th, b->saved.xstate, &b->saved.xlen);
@@ -144,9 +182,7 @@ int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 	if (rc)
 		return rc;
 	b->sp.tid = tid;
-	rc = tracee_regs(&b->th, &b->saved.regs);
-	if (rc == 0)
-		rc = safepoint_check(&b->sp, &b->saved.regs);
+	rc = check_hold(b);
 	if (rc == 0)
 		rc = save(b);
 	if (rc == 0)

@@ -237,3 +237,23 @@ int safepoint_check(struct safepoint *s, const arch_regs *regs)
 		return unsafe_code(s, kind, where);
 	return rc;
 }
+
+int safepoint_preview(struct safepoint *s, uint64_t sp, uint64_t pc, uint64_t tp)
+{
+	unsigned bad = s->forbid | CODE_SIGNAL;
+	uint64_t where = 0;
+	unsigned kind = 0;
+	arch_regs regs;
+	int rc;
+
+	s->reason[0] = '\0';
+	arch_sleeping(&regs, pc, sp, tp);
+	rc = find_stack(s, &regs);
+	if (rc == 0)
+		rc = scan_stack(s, sp, bad, &kind, &where);
+	if (rc == 0 && kind)
+		rc = check_frames(s, &regs, bad);
+	/* only a frame that was found is certain; everything else is decided when the thread is
+	 * held */
+	return rc == -EAGAIN && s->reason[0] ? -EAGAIN : 0;
+}

@@ -35,6 +35,14 @@ struct safepoint {
 HM_MUST_CHECK int safepoint_check(struct safepoint *s, const arch_regs *regs);
 
 /*
+ * The same look at a sleeping thread that is not held, by what /proc says of it: sp, pc, and tp
+ * where its thread descriptor was found (0 for the main thread). Fills the unwinder's caches, so
+ * that the look while it is held costs little. -EAGAIN if it is certainly not at a safe point; 0 if
+ * it may be.
+ */
+HM_MUST_CHECK int safepoint_preview(struct safepoint *s, uint64_t sp, uint64_t pc, uint64_t tp);
+
+/*
  * Is the thread in a system call that was interrupted by the stop? Then *nr is the call; its result
  * is one of the kernel's restart codes or -EINTR.
  */

@@ -290,11 +290,14 @@ static bool traced_by_another(const struct session *s, pid_t tid)
 }
 
 /* One thread. 0: held. 1: not this one. Negative: no use to go on. */
-static int try_thread(struct session *s, pid_t tid, struct search *f, struct diag *d)
+static int try_thread(struct session *s, const struct thread *th, struct search *f, struct diag *d)
 {
-	int rc = borrow_hold(&s->b, tid, f->deadline);
+	pid_t tid = th->tid;
 	const char *why;
+	int rc = th->sp ? safepoint_preview(&s->b.sp, th->sp, th->pc, th->tcb) : 0;
 
+	if (rc == 0)
+		rc = borrow_hold(&s->b, tid, f->deadline);
 	if (rc == 0)
 		return 0;
 	switch (rc) {
@@ -357,7 +360,7 @@ static int try_round(struct session *s, struct search *f, struct diag *d)
 			continue;
 		}
 		tried++;
-		rc = try_thread(s, th->tid, f, d);
+		rc = try_thread(s, th, f, d);
 	}
 	threads_free(&list);
 	return rc;

@@ -40,6 +40,12 @@ static inline uint64_t arch_tp(const arch_regs *r)
 	return r->fs_base;
 }
 
+/* What is known of a sleeping thread from outside; the other registers are 0. */
+static inline void arch_sleeping(arch_regs *r, uint64_t pc, uint64_t sp, uint64_t tp)
+{
+	*r = (arch_regs){ .rip = pc, .rsp = sp, .fs_base = tp, .orig_rax = (unsigned long long)-1 };
+}
+
 /* A register by its DWARF number (System V ABI, table 3.36); false if there is none of that number.
  */
 static inline bool arch_dwarf_reg(const arch_regs *r, unsigned n, uint64_t *v)

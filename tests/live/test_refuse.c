@@ -95,7 +95,7 @@ Test(refuse, kernel_thread)
 {
 	if (proc_number(2, "status", "PPid:") != 0 || proc_number(2, "status", "VmSize:") != -1 ||
 	    proc_state(2) == '\0')
-		cr_skip_test("environment: no kernel thread is visible in this pid namespace");
+		cr_skip_test("no kernel thread is visible in this pid namespace");
 	refused(2, 5, "trim");
 	refused(2, 5, "check");
 }
@@ -171,7 +171,7 @@ Test(refuse, another_user)
 	const struct run_opts o = { .nobody = true };
 
 	if (geteuid() != 0)
-		cr_skip_test("environment: only root can become somebody else");
+		cr_skip_test("only root can become somebody else");
 	refused_untouched("eight", NULL, &o, 4, (const char *[]){ "trim", NULL });
 	refused_untouched("single", NULL, &o, 4, (const char *[]){ "stats", NULL });
 	refused_as(1, &o, 4, (const char *[]){ "trim", NULL });

@@ -165,10 +165,14 @@ Test(survive, sigkill_with_many_threads, .timeout = 300)
 
 Test(survive, sigkill_with_one_thread, .timeout = 300)
 {
+	killed_at_random("single", "eintr");
+}
+
+Test(survive, sigkill_with_one_thread_that_never_sleeps, .timeout = 300)
+{
 	killed_at_random("single", "busy");
 }
 
-/* The one sleeps most of the time, so that its kills land in sleeping calls. */
 Test(survive, sigkill_with_registers_at_stake, .timeout = 300)
 {
 	killed_at_random("spin", NULL);

@@ -13,6 +13,7 @@ static void *work(void *arg)
 	size_t n[SLOTS] = { 0 };
 	unsigned state = (unsigned)(intptr_t)arg + 7;
 
+	thread_started();
 	for (;;) {
 		unsigned i;
 
@@ -41,6 +42,7 @@ int main(int argc, char **argv)
 		if (pthread_create(&t, NULL, work, (void *)(intptr_t)i))
 			wrong("no thread");
 	}
+	wait_started(threads);
 	victim_ready();
 	while (!victim_over(1000))
 		;

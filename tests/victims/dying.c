@@ -7,6 +7,7 @@
 
 static void *nap(void *arg)
 {
+	thread_started();
 	for (;;) {
 		struct timespec ts = { .tv_nsec = 20 * MS };
 
@@ -26,6 +27,7 @@ int main(void)
 		if (pthread_create(&t, NULL, nap, NULL))
 			wrong("no thread");
 	}
+	wait_started(3);
 	victim_ready();
 	if (read(STDIN_FILENO, &c, 1) < 0)
 		wrong("read: %s", strerror(errno));

@@ -25,13 +25,12 @@ static struct {
 	int pipe[2], event, listener, pair[2];
 	struct sockaddr_un addr;
 	socklen_t addr_len;
-	int eintr;
 } shared = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* A failed call: forgiven, or the end. */
 static void failed(const char *what)
 {
-	if (errno != EINTR || !shared.eintr)
+	if (errno != EINTR || !victim_eintr)
 		wrong("%s: %s", what, strerror(errno));
 }
 
@@ -169,6 +168,7 @@ static void *work(void *arg)
 {
 	void (*const *wait)(unsigned) = arg;
 
+	thread_started();
 	for (unsigned turn = 0;; turn++) {
 		char *p = malloc(100 + turn % 1000);
 
@@ -229,7 +229,6 @@ static void set_up(void)
 int main(int argc, char **argv)
 {
 	victim_eintr = victim_option(argc, argv, "eintr");
-	shared.eintr = victim_eintr;
 	set_up();
 	for (int i = 0; i < KINDS; i++) {
 		pthread_t t;
@@ -237,6 +236,7 @@ int main(int argc, char **argv)
 		if (pthread_create(&t, NULL, work, (void *)&wait_kind[i]))
 			wrong("no thread");
 	}
+	wait_started(KINDS);
 	/* One turn, so that every thread has an arena and is inside its call. */
 	wake_all(0);
 	if (victim_over(50))

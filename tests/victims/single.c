@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * single [busy] [eintr]: one thread that sleeps, allocates and checks what it allocated; busy, it never
- * sleeps. It keeps some 40 MB of free memory under a pin.
+ * single [busy] [eintr]: one thread that sleeps, allocates and checks what it allocated; busy, it
+ * never sleeps. It keeps some 40 MB of free memory under a pin.
  */
 #include "victim.h"
 

@@ -109,6 +109,7 @@ static void compare(uint32_t mxcsr, uint16_t fpu_cw)
 
 static void *sleeper(void *arg)
 {
+	thread_started();
 	for (;;)
 		pause();
 	return arg;
@@ -127,6 +128,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && pthread_create(&t, NULL, sleeper, NULL))
 		wrong("no thread");
 	__asm__ volatile("stmxcsr %0; fnstcw %1" : "=m"(mxcsr), "=m"(fpu_cw));
+	wait_started(argc > 1);
 	victim_ready();
 	for (unsigned turn = 0; !victim_over(0); turn++) {
 		fill(turn, kind);

@@ -60,8 +60,8 @@ static inline void victim_ready(void)
 }
 
 /*
- * "eintr" among the arguments: an early EINTR is forgiven in calls whose manual allows it. That is what a tool killed
- * while it holds a thread may cost, and nothing else.
+ * "eintr" among the arguments: an early EINTR is forgiven in calls whose manual allows it. That is
+ * what a tool killed while it holds a thread may cost, and nothing else.
  */
 static int victim_eintr __attribute__((unused));
 
@@ -71,6 +71,20 @@ static inline int victim_option(int argc, char **argv, const char *word)
 		if (!strcmp(argv[i], word))
 			return 1;
 	return 0;
+}
+
+/* Threads tell that they run, so that "ready" is not said while one is still being made. */
+static int victim_threads;
+
+static inline void thread_started(void)
+{
+	__atomic_add_fetch(&victim_threads, 1, __ATOMIC_SEQ_CST);
+}
+
+static inline void wait_started(int n)
+{
+	while (__atomic_load_n(&victim_threads, __ATOMIC_SEQ_CST) < n)
+		usleep(1000);
 }
 
 /* Waits up to ms for the end of standard input; anything that is written there is ignored. */

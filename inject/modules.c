@@ -55,7 +55,8 @@ static void fill(const struct module *mod, const struct elf_sym *s, struct symbo
 	};
 }
 
-/* What the dynamic linker would find: exported names; of a static program any global one. */
+/* What the dynamic linker would find: exported names. Of a static program any name: ld makes hidden
+ * ones, malloc among them, local in a static PIE. */
 static int exported(const struct module *mod, bool linked, const char *name, struct symbol *out)
 {
 	struct elf_sym s;
@@ -69,8 +70,6 @@ static int exported(const struct module *mod, bool linked, const char *name, str
 		err = elf_file_lookup(mod->elf, name, &s);
 	if (err)
 		return err;
-	if (!s.dynamic && s.bind == STB_LOCAL)
-		return -ENOENT;
 	fill(mod, &s, out);
 	return 0;
 }

@@ -176,11 +176,12 @@ int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 	if (rc)
 		return rc;
 	b->hijacked = false;
+	urgent_begin(&b->urgent);
 	rc = tracee_stop(&b->th, limit < deadline ? limit : deadline);
-	if (rc == -ETIMEDOUT)
-		return keep_stray(b);
-	if (rc)
-		return rc;
+	if (rc) {
+		urgent_end(&b->urgent);
+		return rc == -ETIMEDOUT ? keep_stray(b) : rc;
+	}
 	b->sp.tid = tid;
 	rc = check_hold(b);
 	if (rc == 0)
@@ -443,6 +444,7 @@ int borrow_return(struct borrow *b)
 		rc = put_back(b);
 	if (rc == 0)
 		rc = tracee_detach(&b->th, sig);
+	urgent_end(&b->urgent);
 	if (rc == 0) {
 		b->hijacked = false;
 		account(b);
@@ -460,6 +462,7 @@ int borrow_abandon(struct borrow *b)
 		rc = tracee_stop(&b->th, clock_now() + STEP_LIMIT);
 	if (rc == 0)
 		rc = tracee_detach(&b->th, b->th.event.kind == EV_SIGNAL ? b->th.event.sig : 0);
+	urgent_end(&b->urgent);
 	if (rc == 0)
 		account(b);
 	return rc;

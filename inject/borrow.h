@@ -11,6 +11,7 @@
 #include "session.h"
 #include "sigframe.h"
 #include "tracer.h"
+#include "urgent.h"
 
 #define BORROW_STRAYS 4
 
@@ -37,6 +38,7 @@ struct borrow {
 	struct sigframe own_frame;    /* on its own stack */
 	struct sigframe region_frame; /* on the stack in the region */
 	struct held held;
+	struct urgent urgent;
 	/* threads that were asked to stop and were stuck in the kernel: let go of when they come
 	 * out */
 	struct tracee stray[BORROW_STRAYS];

@@ -48,7 +48,7 @@ static int glibc_read(const struct process *p, uint64_t addr, void *buf, size_t 
 		preflight_explain_eperm(&p->t, d);
 		return rc;
 	}
-	if (rc < 0)
+	if (rc)
 		return diag_internal(d, rc, what);
 	return 0;
 }
@@ -94,7 +94,7 @@ static int own_file_call(struct process *p, struct own_file *f, struct call *c, 
 	size_t used;
 	int rc = process_calls(p, c, 1, d);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	used = glibc_file_used(f->bytes, &f->args, &cut);
 	return session_output(p->session, used, text, len, &sink_cut, d);
@@ -110,7 +110,7 @@ int glibc_malloc_info(struct process *p, const struct allocator *a, char **xml, 
 	*xml = NULL;
 	if (!rc)
 		rc = process_session(p, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = own_file_make(p, a->mod, &f, d);
 	if (!rc) {
@@ -147,12 +147,12 @@ static int stats_direct(struct process *p, const struct allocator *a, uint64_t v
 	size_t len;
 	int rc = status_read(p->t.procfd, "status", &now);
 
-	if (rc < 0)
+	if (rc)
 		return target_gone(&p->t, d);
 	if (now.threads != 1)
 		return stderr_refuse(d, "other threads would see it replaced");
 	rc = own_file_make(p, a->mod, &f, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	c->swap_addr = var;
 	c->swap_value = session_addr(p->session, f.bytes);
@@ -190,7 +190,7 @@ static int stderr_check(const struct process *p, const struct allocator *a, uint
 		rc = glibc_read(p, own + GLIBC_FILE_SIZE - 8, &own_vtable, 8, "stderr", d);
 	if (!rc)
 		rc = glibc_read(p, file, bytes, sizeof(bytes), "stderr", d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	glibc_file_inspect(bytes, s);
 	if (!s->valid || s->vtable != own_vtable)
@@ -227,11 +227,11 @@ static int stats_proxy(struct process *p, const struct allocator *a, uint64_t va
 
 	if (!rc)
 		rc = stderr_check(p, a, file, &s, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	c->stdio = true;
 	rc = process_calls(p, c, 1, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (s.mode == 0)
 		orientation_restore(p, file);
@@ -251,14 +251,14 @@ static int glibc_stats(struct process *p, const struct allocator *a, int argc, c
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "leave them away",
 				 "glibc's malloc_stats takes no arguments");
 	rc = glibc_symbol(a->mod, "malloc_stats", &c.fn, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	/* The program's copy of the variable, if it has one: that is what all of them use. */
 	if (modules_symbol(&p->mods, "stderr", &var) < 0)
 		return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "no-symbol", "use `info`",
 				 "the target has no symbol stderr");
 	rc = process_session(p, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (session_is_proxy(p->session))
 		rc = stats_proxy(p, a, var.addr, &c, text, d);
@@ -279,7 +279,7 @@ static int glibc_trim(struct process *p, const struct allocator *a, uint64_t pad
 	snprintf(part->call, sizeof(part->call), "malloc_trim(%" PRIu64 ")", pad);
 	if (!rc)
 		rc = process_call(p, fn, arg, &ret, &part->duration_ns, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	part->rc = (int)ret;
 	return 0;
@@ -302,7 +302,7 @@ int glibc_mallopt(struct process *p, const struct mallopt_fact *f, long value, i
 		err = glibc_symbol(a->mod, "mallopt", &fn, d);
 	if (!err)
 		err = process_call(p, fn, arg, &ret, NULL, d);
-	if (err < 0)
+	if (err)
 		return err;
 	*rc = (int)ret;
 	if (*rc != 1)

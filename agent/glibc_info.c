@@ -321,7 +321,7 @@ static size_t clean(char *text, size_t len)
 
 	for (; s < end; s++) {
 		if (*s == '\\') {
-			if (s + 1 < end && memchr("ntr", s[1], 3))
+			if (s + 1 < end && s[1] && strchr("ntr", s[1]))
 				s++;
 			else if (s + 1 < end && s[1] == '"')
 				continue;

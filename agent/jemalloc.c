@@ -119,7 +119,7 @@ static int value_take(const struct process *p, const struct ctl_name *row,
 	rc = mem_read_str(p->t.pid, addr, raw, sizeof(raw));
 	if (rc == -ENAMETOOLONG)
 		raw[sizeof(raw) - 1] = '\0';
-	else if (rc < 0)
+	else if (rc)
 		return diag_fail(d, rc, HM_CALL_FAILED, "mallctl-string", NULL,
 				 "%s: the string at %#llx cannot be read", row->name,
 				 (unsigned long long)addr);
@@ -248,10 +248,10 @@ int jemalloc_ctl(struct process *p, const struct allocator *a, const char *name,
 		rc = jemalloc_symbol(a, "mallctl", &fn, d);
 	if (!rc)
 		rc = process_session(p, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = batch_fill(p, &b, fn, full, row, value);
-	if (rc < 0)
+	if (rc)
 		diag_internal(d, rc, "mallctl");
 	else
 		rc = process_calls(p, b.call, b.n, d);
@@ -273,7 +273,7 @@ static int all_index(struct process *p, const struct allocator *a, unsigned long
 	*index = ARENAS_ALL;
 	if (!version) {
 		rc = jemalloc_ctl(p, a, "version", ctl_find("version"), NULL, &v, d);
-		if (rc < 0)
+		if (rc)
 			return rc;
 		version = ctl_version(v.text);
 	}
@@ -300,13 +300,13 @@ int jemalloc_purge(struct process *p, const struct allocator *a, long index, int
 		err = all_index(p, a, &i, d);
 	if (!err)
 		err = process_session(p, d);
-	if (err < 0)
+	if (err)
 		return err;
 	snprintf(name, sizeof(name), "arena.%lu.purge", i);
 	if (call)
 		snprintf(call, call_size, "%s", name);
 	err = ctl_prepare(p->session, fn, name, false, false, 0, &c, &io);
-	if (err < 0)
+	if (err)
 		diag_internal(d, err, "mallctl");
 	else
 		err = process_calls(p, &c, 1, d);
@@ -393,7 +393,7 @@ static int jemalloc_stats(struct process *p, const struct allocator *a, int argc
 	rc = jemalloc_symbol(a, "malloc_stats_print", &fn, d);
 	if (!rc)
 		rc = process_session(p, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = stats_call(p, fn, opts, text, d);
 	if (p->session)

@@ -120,7 +120,7 @@ static unsigned distance(const char *a, const char *b)
 
 size_t ctl_suggest(const char *name, const char **out, size_t max)
 {
-	unsigned score[SUGGEST_MAX];
+	unsigned score[SUGGEST_MAX] = { 0 };
 	char wanted[NAME_MAX_LEN + 1];
 	size_t n = 0;
 

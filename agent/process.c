@@ -36,7 +36,7 @@ int process_open(pid_t pid, const struct session_opts *o, struct process **out, 
 	if (o)
 		p->opts = *o;
 	rc = target_open(pid, &p->t, d);
-	if (rc < 0)
+	if (rc)
 		goto out_free;
 	rc = preflight_run(&p->t, &p->pre);
 	if (rc < 0) {
@@ -47,12 +47,12 @@ int process_open(pid_t pid, const struct session_opts *o, struct process **out, 
 		goto out_close;
 	}
 	rc = read_layout(p, d);
-	if (rc < 0)
+	if (rc)
 		goto out_modules;
 	if (p->mods.n)
 		preflight_modules(&p->pre, &p->mods);
 	rc = allocators_find(p, &p->allocs, d);
-	if (rc < 0)
+	if (rc)
 		goto out_modules;
 	*out = p;
 	return 0;
@@ -164,10 +164,10 @@ int process_session(struct process *p, struct diag *d)
 	if (p->session)
 		return 0;
 	rc = preflight_again(p, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = session_open(&p->t, &p->mods, &p->opts, &p->session, d);
-	if (rc < 0)
+	if (rc)
 		p->session = NULL;
 	if (rc == -EPERM)
 		preflight_explain_eperm(&p->t, d);
@@ -179,7 +179,7 @@ int process_refresh(struct process *p, struct diag *d)
 	struct maps now;
 	int rc = maps_read(&p->t, &now, d);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	maps_free(&p->maps);
 	p->maps = now;
@@ -198,7 +198,7 @@ int process_calls(struct process *p, struct call *v, size_t n, struct diag *d)
 {
 	int rc = process_session(p, d);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = session_call(p->session, v, n, d);
 	if (rc < 0 && (d->exit == HM_GONE || d->exit == HM_RUNNING || d->exit == HM_DIED))
@@ -214,7 +214,7 @@ int process_call(struct process *p, uint64_t fn, const uint64_t arg[6], uint64_t
 
 	memcpy(c.arg, arg, sizeof(c.arg));
 	rc = process_calls(p, &c, 1, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (ret)
 		*ret = c.ret;

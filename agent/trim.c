@@ -17,7 +17,7 @@ static int minflt_read(const struct target *t, uint64_t *out)
 	size_t len;
 	int rc = proc_read(t->procfd, "stat", STAT_MAX, &text, &len);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = stat_parse(text, &state, &start, out);
 	free(text);
@@ -71,10 +71,10 @@ static int trim_one(struct process *p, const struct allocator *a, uint64_t pad, 
 	snprintf(part->name, sizeof(part->name), "%s", a->ops->name);
 	snprintf(part->version, sizeof(part->version), "%s", a->version);
 	rc = a->ops->trim(p, a, pad, part, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	rc = usage_read(&p->t, &after, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	part->returned_bytes = returned(now, &after);
 	*now = after;
@@ -156,19 +156,19 @@ int trim_run(struct process *p, uint64_t pad, struct trim_report *out, struct di
 	if (p->pre.injectable && !any_in_use(p, true))
 		return any_in_use(p, false) ? trim_all(p, pad, out, d) : nothing_to_trim(p, d);
 	rc = process_session(p, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	out->via = session_via(p->session);
 	/* With the session open, so that what it needs itself is in both numbers. */
 	rc = usage_read(&p->t, &out->before, d);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	out->after = out->before;
 	if (minflt_read(&p->t, &flt0) < 0)
 		return target_gone(&p->t, d);
 	rc = trim_all(p, pad, out, d);
 	held_since(p, &h0, &out->held);
-	if (rc < 0)
+	if (rc)
 		return rc;
 	if (minflt_read(&p->t, &flt1) == 0 && flt1 > flt0)
 		out->minflt_delta = flt1 - flt0;

@@ -60,11 +60,13 @@ static void write_too_much(void)
 		_exit(1);
 }
 
+/* glibc's own, also where a sanitizer has put its allocator in front. */
 void *__libc_malloc(size_t n);
 
 static void *run(void *arg)
 {
 	unsigned kind = (unsigned)(uintptr_t)arg;
+	void *volatile keep = NULL;
 	struct epoll_event e;
 	char name[16] = "kind ?";
 
@@ -86,17 +88,21 @@ static void *run(void *arg)
 		write_too_much();
 		break;
 	case MALLOC:
-		(void)!__libc_malloc(100);
+		keep = __libc_malloc(100);
 		break;
 	default:
 		break;
 	}
+	(void)keep;
 	wait_futex();
 	return NULL;
 }
 
 static void all_kinds(void *arg)
 {
+	void *volatile keep = __libc_malloc(100);
+
+	(void)keep;
 	shared = arg;
 	for (unsigned k = 0; k < KINDS; k++) {
 		pthread_attr_t attr;
@@ -216,6 +222,28 @@ Test(threads, are_ranked_by_call_and_stack)
 	end_scene(&s);
 }
 
+Test(threads, that_own_an_arena_come_first)
+{
+	const struct thread *main_thread, *user, *none;
+	struct modules mods;
+	struct scene s;
+	struct diag d;
+
+	setup_scene(&s);
+	cr_assert_eq(modules_load(&s.t, &s.maps, &mods, &d), 0, "%s", d.text);
+	cr_assert_eq(threads_rank(&s.t, &s.maps, &mods, &s.list), 0);
+	main_thread = by_tid(&s.list, (uint32_t)s.pid);
+	user = by_tid(&s.list, s.s->tid[MALLOC]);
+	none = by_tid(&s.list, s.s->tid[FUTEX]);
+	cr_expect(main_thread->has_arena);
+	cr_expect(user->has_arena);
+	cr_expect(!none->has_arena);
+	cr_expect_lt(user->rank, none->rank);
+	cr_expect(user->usable && s.list.v[0].has_arena && s.list.v[0].usable);
+	modules_free(&mods);
+	end_scene(&s);
+}
+
 Test(threads, a_tight_stack_is_left_alone)
 {
 	const struct thread *th;
@@ -298,6 +326,11 @@ Test(threads, a_thousand)
 	cr_assert_eq(maps_read(&t, &maps, &d), 0, "%s", d.text);
 	cr_assert_eq(threads_read(&t, &list, &d), 0, "%s", d.text);
 	cr_assert_eq(list.n, *n - 10000 + 1);
+	/* the last ones may still be on their way into their call */
+	for (size_t i = 0; i < list.n; i++)
+		cr_assert(child_reach_call(pid, list.v[i].tid, SYS_futex));
+	threads_free(&list);
+	cr_assert_eq(threads_read(&t, &list, &d), 0, "%s", d.text);
 	cr_assert_eq(threads_rank(&t, &maps, NULL, &list), 0);
 	for (size_t i = 0; i < list.n; i++)
 		usable += list.v[i].usable;

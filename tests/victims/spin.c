@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * spin [THREAD]: the main thread loads a pattern into every general register, the red zone below
- * its stack pointer and every vector register that the CPU has (also the opmasks), runs some
+ * spin [two] [eintr]: the main thread loads a pattern into every general register, the red zone
+ * below its stack pointer and every vector register that the CPU has (also the opmasks), runs some
  * milliseconds of nothing but a counter in memory, stores all of them and compares. What anybody
- * changes in between stays changed until then. With THREAD there is a second, sleeping thread.
+ * changes in between stays changed until then. With "two" there is a second, sleeping thread.
  */
 #include <pthread.h>
 
@@ -118,17 +118,18 @@ static void *sleeper(void *arg)
 int main(int argc, char **argv)
 {
 	static void (*const spin[])(void) = { spin_sse, spin_avx, spin_avx512 };
-	int kind = vector_kind();
+	int kind = vector_kind(), two;
 	uint32_t mxcsr;
 	uint16_t fpu_cw;
 	pthread_t t;
 
-	(void)argv;
+	victim_eintr = victim_option(argc, argv, "eintr");
+	two = victim_option(argc, argv, "two");
 	free(malloc(100));
-	if (argc > 1 && pthread_create(&t, NULL, sleeper, NULL))
+	if (two && pthread_create(&t, NULL, sleeper, NULL))
 		wrong("no thread");
 	__asm__ volatile("stmxcsr %0; fnstcw %1" : "=m"(mxcsr), "=m"(fpu_cw));
-	wait_started(argc > 1);
+	wait_started(two);
 	victim_ready();
 	for (unsigned turn = 0; !victim_over(0); turn++) {
 		fill(turn, kind);

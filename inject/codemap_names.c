@@ -13,6 +13,7 @@
  *   may end in by a jump, which leaves no frame of its own.
  * - __pthread_get_minstack stands between the functions of nptl-stack.c and nptl_setxid.c, which
  *   hold the stack cache's lock and have no exported name (2.34 to 2.43).
+ * - Names without export in libc.so count in a static program, which has them in its .symtab.
  * - Not here: pthread_join and pthread_cond_wait hold nothing while they wait.
  */
 struct libc_name {
@@ -26,6 +27,7 @@ static const struct libc_name libc_names[] = {
 	{ "__clock_nanosleep", { CODE_WRAPPER, 0 } },
 	{ "__connect", { CODE_WRAPPER, 0 } },
 	{ "__cxa_finalize", { CODE_THREADS, 0 } },
+	{ "__deallocate_stack", { CODE_THREADS, CODE_THREADS } },
 	{ "__default_morecore", { CODE_ALLOC, CODE_ALLOC } },
 	{ "__dl_iterate_phdr", { CODE_LOADER, 0 } },
 	{ "__dprintf_chk", { CODE_STDIO, CODE_STDIO } },
@@ -41,6 +43,7 @@ static const struct libc_name libc_names[] = {
 	{ "__fpurge", { CODE_STDIO, CODE_STDIO } },
 	{ "__fread_chk", { CODE_STDIO, CODE_STDIO } },
 	{ "__fread_unlocked_chk", { CODE_STDIO, CODE_STDIO } },
+	{ "__free_tcb", { CODE_THREADS, CODE_THREADS } },
 	{ "__futex_abstimed_wait64", { CODE_WRAPPER, 0 } },
 	{ "__futex_abstimed_wait_cancelable64", { CODE_WRAPPER, 0 } },
 	{ "__futex_abstimed_wait_common", { CODE_WRAPPER, 0 } },
@@ -48,6 +51,7 @@ static const struct libc_name libc_names[] = {
 	{ "__fwprintf_chk", { CODE_STDIO, CODE_STDIO } },
 	{ "__getdelim", { CODE_STDIO, CODE_STDIO } },
 	{ "__gets_chk", { CODE_STDIO, CODE_STDIO } },
+	{ "__glibc_morecore", { CODE_ALLOC, CODE_ALLOC } },
 	{ "__internal_syscall_cancel", { CODE_WRAPPER, 0 } },
 	{ "__ioctl", { CODE_WRAPPER, 0 } },
 	{ "__isoc23_fscanf", { CODE_STDIO, CODE_STDIO } },
@@ -68,6 +72,7 @@ static const struct libc_name libc_names[] = {
 	{ "__libc_freeres", { CODE_ALLOC, 0 } },
 	{ "__libc_mallinfo", { CODE_ALLOC, CODE_ALLOC } },
 	{ "__libc_malloc", { CODE_ALLOC, CODE_ALLOC } },
+	{ "__libc_malloc_impl", { CODE_ALLOC, CODE_ALLOC } },
 	{ "__libc_mallopt", { CODE_ALLOC, CODE_ALLOC } },
 	{ "__libc_memalign", { CODE_ALLOC, CODE_ALLOC } },
 	{ "__libc_pread", { CODE_WRAPPER, 0 } },
@@ -88,8 +93,15 @@ static const struct libc_name libc_names[] = {
 	{ "__malloc_trim", { CODE_ALLOC, CODE_ALLOC } },
 	{ "__nanosleep", { CODE_WRAPPER, 0 } },
 	{ "__nptl_change_stack_perm", { CODE_THREADS, 0 } },
+	{ "__nptl_deallocate_stack", { CODE_THREADS, CODE_THREADS } },
+	{ "__nptl_free_stacks", { CODE_THREADS, CODE_THREADS } },
+	{ "__nptl_free_tcb", { CODE_THREADS, CODE_THREADS } },
 	{ "__nptl_initial_report_events", { CODE_THREADS, 0 } },
 	{ "__nptl_setxid", { CODE_THREADS, 0 } },
+	{ "__nptl_setxid_error", { CODE_THREADS, CODE_THREADS } },
+	{ "__nptl_setxid_sighandler", { CODE_THREADS, CODE_THREADS } },
+	{ "__nptl_stack_list_add", { CODE_THREADS, CODE_THREADS } },
+	{ "__nptl_stack_list_del", { CODE_THREADS, CODE_THREADS } },
 	{ "__open", { CODE_WRAPPER, 0 } },
 	{ "__open64", { CODE_WRAPPER, 0 } },
 	{ "__overflow", { CODE_STDIO, CODE_STDIO } },
@@ -104,6 +116,8 @@ static const struct libc_name libc_names[] = {
 	{ "__printf_chk", { CODE_STDIO, CODE_STDIO } },
 	{ "__pselect", { CODE_WRAPPER, 0 } },
 	{ "__pthread_barrier_wait", { CODE_WRAPPER, 0 } },
+	{ "__pthread_create_2_1", { CODE_THREADS, CODE_THREADS } },
+	{ "__pthread_create_internal", { CODE_THREADS, CODE_THREADS } },
 	{ "__pthread_get_minstack", { CODE_THREADS, CODE_THREADS } },
 	{ "__pthread_mutex_lock", { CODE_WRAPPER, 0 } },
 	{ "__pthread_rwlock_rdlock", { CODE_WRAPPER, 0 } },
@@ -112,6 +126,7 @@ static const struct libc_name libc_names[] = {
 	{ "__pwrite64", { CODE_WRAPPER, 0 } },
 	{ "__read", { CODE_WRAPPER, 0 } },
 	{ "__read_chk", { CODE_WRAPPER, 0 } },
+	{ "__reclaim_stacks", { CODE_THREADS, CODE_THREADS } },
 	{ "__recv", { CODE_WRAPPER, 0 } },
 	{ "__recv_chk", { CODE_WRAPPER, 0 } },
 	{ "__recvfrom_chk", { CODE_WRAPPER, 0 } },
@@ -133,8 +148,12 @@ static const struct libc_name libc_names[] = {
 	{ "__vdprintf_chk", { CODE_STDIO, CODE_STDIO } },
 	{ "__vfork", { CODE_THREADS, 0 } },
 	{ "__vfprintf_chk", { CODE_STDIO, CODE_STDIO } },
+	{ "__vfprintf_internal", { CODE_STDIO, CODE_STDIO } },
 	{ "__vfscanf", { CODE_STDIO, CODE_STDIO } },
+	{ "__vfscanf_internal", { CODE_STDIO, CODE_STDIO } },
 	{ "__vfwprintf_chk", { CODE_STDIO, CODE_STDIO } },
+	{ "__vfwprintf_internal", { CODE_STDIO, CODE_STDIO } },
+	{ "__vfwscanf_internal", { CODE_STDIO, CODE_STDIO } },
 	{ "__vprintf_chk", { CODE_STDIO, CODE_STDIO } },
 	{ "__vsyslog_chk", { CODE_STDIO, 0 } },
 	{ "__vwprintf_chk", { CODE_STDIO, CODE_STDIO } },
@@ -355,6 +374,7 @@ static const struct libc_name libc_names[] = {
 	{ "readv", { CODE_WRAPPER, 0 } },
 	{ "realloc", { CODE_ALLOC, CODE_ALLOC } },
 	{ "reallocarray", { CODE_ALLOC, CODE_ALLOC } },
+	{ "reclaim_stacks", { CODE_THREADS, CODE_THREADS } },
 	{ "recv", { CODE_WRAPPER, 0 } },
 	{ "recvfrom", { CODE_WRAPPER, 0 } },
 	{ "recvmmsg", { CODE_WRAPPER, 0 } },
@@ -448,6 +468,8 @@ static const struct {
 } libc_prefixes[] = {
 	{ "_IO_", { CODE_STDIO, CODE_STDIO } },
 	{ "_dl_", { CODE_LOADER, 0 } },
+	{ "_int_", { CODE_ALLOC, CODE_ALLOC } },
+	{ "__malloc_", { CODE_ALLOC, CODE_ALLOC } },
 };
 
 static int by_name(const void *key, const void *row)

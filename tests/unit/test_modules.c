@@ -5,9 +5,13 @@
 #include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -488,6 +492,61 @@ Test(modules, opens_only_what_is_mapped)
 	free(fifo);
 	image_free(&im);
 	look_away(&s);
+}
+
+/* Every openat2(2) of this process fails from now on, as before Linux 5.6. */
+static bool forbid_openat2(int err)
+{
+	struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned)err & SECCOMP_RET_DATA)),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = sizeof(f) / sizeof(*f), .filter = f };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+static void check_without_openat2(int err)
+{
+	struct map m;
+	struct image im;
+	struct seen s;
+	char *name;
+	int fd;
+
+	build_program("");
+	look(&s, start_here(NULL));
+	m = *maps_find(&s.maps, by_name(&s.mods, "/liba.so")->start);
+	cr_assert_eq(image_read(s.pid, m.start, &im), 0);
+	m.end += 4096; /* not in map_files */
+	if (!forbid_openat2(err))
+		cr_skip_test("no seccomp filters here");
+	cr_assert_eq(objfile_open(s.t.procfd, &m, &im, false, &fd), 0);
+	close(fd);
+	cr_assert_geq(asprintf(&name, "%s/../%s/liba.so", dir, dir + strlen("/tmp/")), 0);
+	m.name = name;
+	cr_assert_eq(objfile_open(s.t.procfd, &m, &im, false, &fd), -EXDEV, "dots in a path");
+	cr_assert(tool_run(dir, "ln -s liba.so link"));
+	free(name);
+	name = tool_path(dir, "link");
+	m.name = name;
+	cr_assert_lt(objfile_open(s.t.procfd, &m, &im, false, &fd), 0, "a link");
+	free(name);
+	image_free(&im);
+	look_away(&s);
+}
+
+Test(modules, kernel_without_openat2)
+{
+	check_without_openat2(ENOSYS);
+}
+
+Test(modules, container_that_refuses_openat2)
+{
+	check_without_openat2(EPERM);
 }
 
 /* ---- lists that a hostile target could show */

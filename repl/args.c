@@ -78,7 +78,7 @@ static int take_value(struct cursor *c, const char *name, const char *equals, co
 
 static int take_long(struct cursor *c, const char *word)
 {
-	const char *name = word + 2, *equals = strchr(name, '='), *value;
+	const char *name = word + 2, *equals = strchr(name, '='), *value = NULL;
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
 	const struct option_row *common;
 	int own = command_option(c->row, name, len);

@@ -29,7 +29,7 @@ static int audit_failed(struct audit *a, int err, const char *what, struct diag 
 {
 	return diag_fail(d, err, HM_CALL_FAILED, "audit-failed",
 			 "repair the audit log or run without --audit; nothing was changed",
-			 "cannot %s the audit record to %s: %s", what, a->spec, strerror(-err));
+			 "cannot %s the audit log %s: %s", what, a->spec, strerror(-err));
 }
 
 /*

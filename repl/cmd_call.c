@@ -275,25 +275,24 @@ static void trim_parts(const struct context *c, const struct trim_report *t)
 	}
 }
 
-/* Why nothing came back, as far as the call itself can tell: malloc_trim(3) returns 1 also where it
- * gave back only pages that were not resident. */
+/* Why nothing came back, as far as the call itself tells: malloc_trim(3) returns 1 also where what
+ * it gave back was not resident. */
 static void trim_nothing(const struct context *c, const struct trim_report *t)
 {
 	for (size_t i = 0; t->returned_bytes <= 0 && i < t->parts; i++) {
 		const struct trim_part *p = &t->part[i];
+		bool glibc = strcmp(p->name, "glibc") == 0;
 
-		if (strcmp(p->name, "glibc") != 0)
+		if (glibc && p->rc == 0)
 			fprintf(c->sink->out,
-				"nothing to release: %s is done and no resident page came back\n",
-				p->call);
-		else if (p->rc == 0)
-			fprintf(c->sink->out,
-				"nothing to release: %s found no whole free page in any arena\n",
+				"nothing to release: %s returned 0, no arena has a whole free "
+				"page\n",
 				p->call);
 		else
 			fprintf(c->sink->out,
-				"nothing to release: %s gave back pages, but none was resident\n",
-				p->call);
+				"nothing to release: %s returned %ld, and no resident page came "
+				"back\n",
+				p->call, p->rc);
 	}
 }
 

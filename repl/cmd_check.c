@@ -121,8 +121,9 @@ static void print_verdict(const struct context *c, const struct findings *f, con
 {
 	const struct sink *s = c->sink;
 
-	if (d)
-		fprintf(s->out, "%sno%s: %s\n", sink_paint(s, PAINT_BAD), sink_plain(s), d->text);
+	if (d || !f->best)
+		fprintf(s->out, "%sno%s: %s\n", sink_paint(s, PAINT_BAD), sink_plain(s),
+			d ? d->text : "no thread can be borrowed");
 	else
 		fprintf(s->out, "%sok%s: calls can be made on thread %d (%s)\n",
 			sink_paint(s, PAINT_GOOD), sink_plain(s), (int)f->best->tid,

@@ -171,6 +171,8 @@ void context_note(struct context *c, const char *fmt, ...)
 
 	if (c->set.quiet)
 		return;
+	/* In the order in which it happened, also where both go to one terminal. */
+	fflush(c->sink->out);
 	fputs("heapmedic: ", c->sink->err);
 	va_start(ap, fmt);
 	vfprintf(c->sink->err, fmt, ap);
@@ -184,6 +186,8 @@ void context_verbose(struct context *c, const char *fmt, ...)
 
 	if (!c->set.verbose || c->set.quiet)
 		return;
+	/* In the order in which it happened, also where both go to one terminal. */
+	fflush(c->sink->out);
 	fputs("heapmedic: ", c->sink->err);
 	va_start(ap, fmt);
 	vfprintf(c->sink->err, fmt, ap);

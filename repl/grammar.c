@@ -64,18 +64,23 @@ static int word_add_text(struct parser *p, const char *s)
 	return err;
 }
 
+/* Takes word over, also on error. */
 static int statement_add(struct parser *p, char *word)
 {
 	size_t used = (size_t)p->cur.argc;
 
-	if (p->words++ > MAX_WORDS)
+	if (p->words++ > MAX_WORDS) {
+		free(word);
 		return syntax(p, "split it into several files", "more than 65536 words");
+	}
 	if (used + 1 >= p->cur_cap) {
 		size_t cap = p->cur_cap ? p->cur_cap * 2 : 8;
 		char **grown = realloc(p->cur.argv, cap * sizeof(*grown));
 
-		if (!grown)
+		if (!grown) {
+			free(word);
 			return out_of_memory(p);
+		}
 		p->cur.argv = grown;
 		p->cur_cap = cap;
 	}
@@ -89,7 +94,6 @@ static int statement_add(struct parser *p, char *word)
 static int word_end(struct parser *p)
 {
 	char *copy;
-	int err;
 
 	if (!p->in_word)
 		return 0;
@@ -98,10 +102,7 @@ static int word_end(struct parser *p)
 		return out_of_memory(p);
 	p->word_len = 0;
 	p->in_word = false;
-	err = statement_add(p, copy);
-	if (err)
-		free(copy);
-	return err;
+	return statement_add(p, copy);
 }
 
 static void statement_free(struct statement *s)

@@ -146,32 +146,41 @@ enum hm_exit script_exprs(struct context *c, char *const *expr, size_t n)
 	return code;
 }
 
+/* Room for more: doubles *buf, which is freed where that fails. */
+static int buffer_grow(char **buf, size_t *cap)
+{
+	size_t more = *cap ? *cap * 2 : 65536;
+	char *grown = more <= MAX_FILE ? realloc(*buf, more) : NULL;
+
+	if (!grown) {
+		free(*buf);
+		*buf = NULL;
+		return more <= MAX_FILE ? -ENOMEM : -EFBIG;
+	}
+	*buf = grown;
+	*cap = more;
+	return 0;
+}
+
 static int read_all(int fd, char **text, size_t *len)
 {
-	size_t used = 0, cap = 65536;
-	char *buf = malloc(cap);
-	ssize_t n = 1;
+	size_t used = 0, cap = 0;
+	char *buf = NULL;
+	int err = buffer_grow(&buf, &cap);
 
-	while (buf && n > 0) {
-		if (used + 1 == cap) {
-			char *grown = cap < MAX_FILE ? realloc(buf, cap * 2) : NULL;
+	while (!err) {
+		ssize_t n = read(fd, buf + used, cap - used - 1);
 
-			if (!grown) {
-				free(buf);
-				return cap < MAX_FILE ? -ENOMEM : -EFBIG;
-			}
-			buf = grown;
-			cap *= 2;
-		}
-		n = read(fd, buf + used, cap - used - 1);
-		if (n < 0 && errno == EINTR && !*signals_cancel())
-			n = 1;
-		else if (n > 0)
+		if (n == 0)
+			break;
+		if (n > 0)
 			used += (size_t)n;
+		else if (errno != EINTR || *signals_cancel())
+			err = -errno;
+		if (!err && used + 1 == cap)
+			err = buffer_grow(&buf, &cap);
 	}
-	if (!buf || n < 0) {
-		int err = buf ? -errno : -ENOMEM;
-
+	if (err) {
 		free(buf);
 		return err;
 	}

@@ -174,8 +174,8 @@ int settings_apply(struct settings *s, const struct option_row *row, const char 
 		s->via = (enum via)choice;
 		return 0;
 	case OPT_TID:
-		if (!pid_parse(value, field))
-			return bad_value(d, row, value, "a thread id from `threads`");
+		if (!value || !pid_parse(value, field))
+			return bad_value(d, row, value ? value : "", "a thread id from `threads`");
 		return 0;
 	default:
 		return diag_internal(d, -EINVAL, "an option that is no setting");

@@ -171,8 +171,10 @@ static int scan(enum selector_kind kind, const char *what, struct list *out, siz
 	DIR *dir = opendir("/proc");
 	struct list mine = { 0 };
 	struct dirent *e;
-	int err = dir ? 0 : -errno;
+	int err = 0;
 
+	if (!dir)
+		return errno ? -errno : -EIO;
 	while (!err && (e = readdir(dir)) != NULL) {
 		pid_t pid;
 
@@ -180,8 +182,7 @@ static int scan(enum selector_kind kind, const char *what, struct list *out, siz
 		    selected(dirfd(dir), e->d_name, kind, what))
 			err = list_add(&mine, pid);
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
 	if (mine.n)
 		qsort(mine.v, mine.n, sizeof(*mine.v), by_number);
 	*found = mine.n;

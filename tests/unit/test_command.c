@@ -176,7 +176,8 @@ Test(command, letters)
 	cr_expect_str_eq(command_letters(CMD_NO_PROCESS, buf), "");
 }
 
-static char *help_text(void (*program)(FILE *), const struct command *row)
+/* Help on row, or of the program where it is NULL. */
+static char *help_text(const struct command *row)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -186,14 +187,14 @@ static char *help_text(void (*program)(FILE *), const struct command *row)
 	if (row)
 		help_command(f, row);
 	else
-		program(f);
+		help_program(f);
 	cr_assert_eq(fclose(f), 0);
 	return text;
 }
 
 Test(help, names_every_command_and_option)
 {
-	char *text = help_text(help_program, NULL);
+	char *text = help_text(NULL);
 	size_t n, lines = 0;
 	const struct command *row = command_table(&n);
 
@@ -210,14 +211,14 @@ Test(help, names_every_command_and_option)
 
 Test(help, of_a_command_shows_usage_and_example)
 {
-	char *text = help_text(NULL, command_find("trim"));
+	char *text = help_text(command_find("trim"));
 
 	cr_expect_eq(strncmp(text, "trim [PAD]\n", 11), 0);
 	cr_expect_not_null(strstr(text, "changes the target"));
 	cr_expect_not_null(strstr(text, "--min-yield SIZE"));
 	cr_expect_not_null(strstr(text, "heapmedic -p 4711 trim"));
 	free(text);
-	text = help_text(NULL, command_find("mallopt"));
+	text = help_text(command_find("mallopt"));
 	cr_expect_not_null(strstr(text, "M_ARENA_MAX"));
 	free(text);
 }

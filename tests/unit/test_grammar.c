@@ -169,11 +169,11 @@ Test(grammar, all_arguments_are_bounded)
 	struct grammar g;
 	struct diag d;
 	unsigned line;
-	char text[100 * 3 + 1] = "";
+	char text[100 * 3 + 1];
 
 	memset(big, 'x', sizeof(big) - 1);
-	for (int i = 0; i < 100; i++)
-		memcpy(text + i * 3, "$1 ", 3);
+	for (size_t i = 0; i < 100; i++)
+		snprintf(text + i * 3, sizeof(text) - i * 3, "$1 ");
 	cr_expect_eq(grammar_parse(text, 300, 1, &vars, &g, &line, &d), -EINVAL);
 	cr_expect_not_null(strstr(d.text, "too long"));
 }

@@ -162,18 +162,11 @@ Test(json, envelope_of_failure)
 
 Test(json, text_is_always_utf8)
 {
-	static const char *const in[] = { "plain",
-					  "\xc3\xa9",
-					  "a\xff"
-					  "b",
-					  "\xc0\xaf",
-					  "\xed\xa0\x80",
-					  "\xe2\x82",
-					  "\xf5\x80\x80\x80" };
+	static const char *const in[] = { "plain",	  "\xc3\xa9", "a\xffz",		 "\xc0\xaf",
+					  "\xed\xa0\x80", "\xe2\x82", "\xf5\x80\x80\x80" };
 	static const char *const out[] = { "plain",
 					   "\xc3\xa9",
-					   "a\xef\xbf\xbd"
-					   "b",
+					   "a\xef\xbf\xbdz",
 					   "\xef\xbf\xbd\xef\xbf\xbd",
 					   "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd",
 					   "\xef\xbf\xbd\xef\xbf\xbd",

@@ -43,8 +43,8 @@ void code_map_span(const struct code_map *c, uint64_t *lo, uint64_t *hi);
 /*
  * Addresses in [lo, hi) lose the kinds that forbid borrowing (not CODE_LIBC, CODE_WRAPPER,
  * CODE_SIGNAL). code_map_build does so by itself for the places at the bottom of every thread's
- * stack (see codemap_bottom in codemap.c); this adds what a caller has seen there. -ENOSPC after
- * CODE_EXEMPT_MAX ranges.
+ * stack (see codemap_bottom in codemap_build.c); this adds what a caller has seen there. -ENOSPC
+ * after CODE_EXEMPT_MAX ranges.
  */
 #define CODE_EXEMPT_MAX 64
 HM_MUST_CHECK int code_map_exempt(struct code_map *c, uint64_t lo, uint64_t hi);

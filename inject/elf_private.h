@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_ELF_PRIVATE_H
+#define HM_ELF_PRIVATE_H
+#include <libelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf.h"
+#include "elf_symtab.h"
+
+/* Shared by elf.c (the file and its contents) and elf_symbols.c (what it defines). */
+#define ELF_BUILD_ID_MAX 64
+#define ELF_SECTIONS_MAX 65536
+
+struct elf_file {
+	int fd;
+	Elf *elf;
+	uint64_t size; /* of the file */
+	uint16_t type;
+	struct elf_segment *seg;
+	size_t n_seg;
+	unsigned char build_id[ELF_BUILD_ID_MAX];
+	size_t build_id_len;
+	struct symtab dyn, sym; /* their bytes belong to elf, or to owned */
+	bool dyn_read, sym_read, has_symtab;
+	void *owned[4];		/* tables read through PT_DYNAMIC */
+	struct elf_file *debug; /* separate debug file */
+};
+
+/* The PT_LOAD that holds vaddr, with the distance from its start; NULL if none. */
+const struct elf_segment *elf_segment_at(const struct elf_file *e, uint64_t vaddr, uint64_t *in);
+/* A section's bytes; libelf reads them into a buffer of its own that lives as long as e->elf. NULL
+ * if it has none in the file. */
+const void *elf_section_bytes(struct elf_file *e, Elf_Scn *scn, size_t *len);
+#endif

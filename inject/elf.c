@@ -172,7 +172,7 @@ static void build_id_from_sections(struct elf_file *e)
 int elf_file_open(int fd, struct elf_file **out)
 {
 	struct elf_file *e;
-	Elf64_Ehdr eh;
+	Elf64_Ehdr eh = { 0 };
 	struct stat st;
 	int err;
 

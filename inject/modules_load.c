@@ -404,7 +404,8 @@ int modules_load(const struct target *t, const struct maps *maps, struct modules
 		open_file(&ld, &ld.v[i]);
 	err = take_link_map(&ld, out);
 	if (!err) {
-		qsort(ld.v, ld.n, sizeof(*ld.v), by_rank);
+		if (ld.n)
+			qsort(ld.v, ld.n, sizeof(*ld.v), by_rank);
 		err = mark_preloaded(&ld, out->base);
 	}
 	if (!err)

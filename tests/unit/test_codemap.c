@@ -117,6 +117,9 @@ Test(codemap, functions_of_libc)
 	for (size_t i = 0; i < s.mods.n; i++)
 		if (s.mods.v[i].is_ldso)
 			ldso = &s.mods.v[i];
+	cr_assert(libc && ldso);
+	if (!ldso)
+		return;
 	cr_assert_eq(code_map_kind(s.code, ldso->text_start + 99) & CODE_LOADER, CODE_LOADER);
 	code_map_span(s.code, &lo, &hi);
 	cr_assert_leq(lo, libc->text_start);

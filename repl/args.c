@@ -61,8 +61,8 @@ static int take_value(struct cursor *c, const char *name, const char *equals, co
 		      const char **value)
 {
 	if (!meta && equals)
-		return diag_fail(c->d, -EINVAL, HM_USAGE, "bad-option", NULL, "%s takes no value",
-				 name);
+		return diag_fail(c->d, -EINVAL, HM_USAGE, "bad-option",
+				 "see `help` and the command's name", "%s takes no value", name);
 	*value = NULL;
 	if (!meta)
 		return 0;
@@ -71,8 +71,8 @@ static int take_value(struct cursor *c, const char *name, const char *equals, co
 	else if (c->i + 1 < c->argc)
 		*value = c->argv[++c->i];
 	else
-		return diag_fail(c->d, -EINVAL, HM_USAGE, "bad-option", NULL, "%s needs %s", name,
-				 meta);
+		return diag_fail(c->d, -EINVAL, HM_USAGE, "bad-option",
+				 "see `help` and the command's name", "%s needs %s", name, meta);
 	return 0;
 }
 
@@ -149,6 +149,8 @@ int args_parse(const struct command *row, int argc, char *const *argv, struct ar
 	}
 	if (!err)
 		err = check_count(&c);
+	if (!err && row->check && !s->help)
+		err = row->check(out, d);
 	if (err)
 		args_free(out);
 	return err;

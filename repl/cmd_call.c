@@ -164,11 +164,6 @@ static int trim_plan(struct context *c, struct reply *r, uint64_t pad, struct di
 
 	if (count_able(v, true) == 0)
 		return no_allocator(c, "trim", d);
-	/* What would refuse the real run refuses the plan. */
-	if (!c->process->pre.injectable) {
-		*d = c->process->pre.cause;
-		return -EPERM;
-	}
 	err = usage_read(&c->process->t, &now, d);
 	if (err)
 		return err;
@@ -310,6 +305,13 @@ static int check_yield(const struct context *c, const struct trim_args *a, int64
 			 text_size_fine(wanted, a->min_yield, c->set.bytes));
 }
 
+int check_trim(const struct args *a, struct diag *d)
+{
+	struct trim_args args;
+
+	return trim_args(a, &args, d);
+}
+
 int cmd_trim(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	struct trim_args args;
@@ -384,6 +386,14 @@ static void mallopt_answer(struct context *c, struct reply *r, const struct mall
 	}
 	if (f->limit && *f->limit)
 		reply_warn(c, r, "limit", "%s", f->limit);
+}
+
+int check_mallopt(const struct args *a, struct diag *d)
+{
+	const struct mallopt_fact *f = mallopt_find(a->argv[0]);
+	long value;
+
+	return f ? parse_value(f, a->argv[1], &value, d) : unknown_parameter(a->argv[0], d);
 }
 
 int cmd_mallopt(struct context *c, const struct args *a, struct reply *r, struct diag *d)

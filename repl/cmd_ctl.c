@@ -286,12 +286,25 @@ static int list_names(struct context *c, const struct args *a, struct reply *r, 
 	return err;
 }
 
+int check_mallctl(const struct args *a, struct diag *d)
+{
+	const struct ctl_name *row = a->argc ? ctl_find(a->argv[0]) : NULL;
+	struct ctl_value value;
+
+	if (a->opt[CTL_LIST])
+		return 0;
+	if (a->argc == 0)
+		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "`mallctl --list` shows the names",
+				 "mallctl needs a name");
+	/* Whether the name itself is good is jemalloc's to say, with exit 1: by its turn. */
+	if (!row || a->argc < 2 || !(row->access & CTL_WRITE))
+		return 0;
+	return ctl_value_parse(row, a->argv[1], &value, d);
+}
+
 int cmd_mallctl(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	if (a->opt[CTL_LIST])
 		return list_names(c, a, r, d);
-	if (a->argc)
-		return one_name(c, a, r, d);
-	return diag_fail(d, -EINVAL, HM_USAGE, "usage", "`mallctl --list` shows the names",
-			 "mallctl needs a name");
+	return one_name(c, a, r, d);
 }

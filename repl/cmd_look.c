@@ -250,6 +250,13 @@ static int parse_tid(const struct args *a, pid_t *out, struct diag *d)
 			 "'%.60s' is no thread id", a->argv[0]);
 }
 
+int check_bt(const struct args *a, struct diag *d)
+{
+	pid_t tid;
+
+	return parse_tid(a, &tid, d);
+}
+
 int cmd_bt(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	struct bt b = { .c = c, .r = r };
@@ -259,10 +266,6 @@ int cmd_bt(struct context *c, const struct args *a, struct reply *r, struct diag
 
 	if (err)
 		return err;
-	if (!c->process->pre.attachable) {
-		*d = c->process->pre.cause;
-		return -EPERM;
-	}
 	err = threads_read(&c->process->t, &list, d);
 	if (err)
 		return err;

@@ -57,6 +57,26 @@ static int unknown_key(const char *key, struct diag *d)
 			 "no setting is named '%.60s'", key);
 }
 
+/* The values too, but not what a promise forbids: that depends on what was promised before. */
+int check_set(const struct args *a, struct diag *d)
+{
+	const struct option_row *row;
+	struct settings scratch;
+	int err;
+
+	if (a->argc == 0)
+		return 0;
+	row = option_by_name(a->argv[0], strlen(a->argv[0]), OPT_SET);
+	if (!row)
+		return unknown_key(a->argv[0], d);
+	if (a->argc != 2)
+		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "usage: set KEY VALUE",
+				 "set %s needs a value", row->name);
+	settings_default(&scratch);
+	err = settings_apply(&scratch, row, a->argv[1], d);
+	return err && d->exit == HM_USAGE ? err : 0;
+}
+
 int cmd_set(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	const struct option_row *row;
@@ -68,9 +88,6 @@ int cmd_set(struct context *c, const struct args *a, struct reply *r, struct dia
 	row = option_by_name(a->argv[0], strlen(a->argv[0]), OPT_SET);
 	if (!row)
 		return unknown_key(a->argv[0], d);
-	if (a->argc != 2)
-		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "usage: set KEY VALUE",
-				 "set %s needs a value", row->name);
 	err = settings_apply(&c->base, row, a->argv[1], d);
 	if (err)
 		return err;
@@ -119,6 +136,13 @@ static bool sleep_until(int64_t end)
 	return !*signals_cancel();
 }
 
+int check_sleep(const struct args *a, struct diag *d)
+{
+	uint64_t ns;
+
+	return time_parse_arg("sleep", a->argv[0], &ns, d);
+}
+
 int cmd_sleep(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	uint64_t ns;
@@ -135,8 +159,8 @@ int cmd_sleep(struct context *c, const struct args *a, struct reply *r, struct d
 		return 0;
 	if (sleep_until(now_ns() + (int64_t)ns))
 		return 0;
-	return diag_fail(d, -ECANCELED, HM_CALL_FAILED, "interrupted", NULL,
-			 "sleep was interrupted");
+	return diag_fail(d, -ECANCELED, HM_CALL_FAILED, "interrupted",
+			 "the commands behind it were not run", "sleep was interrupted");
 }
 
 int cmd_help(struct context *c, const struct args *a, struct reply *r, struct diag *d)

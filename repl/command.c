@@ -19,8 +19,9 @@ struct run {
 	struct args args;
 	struct reply reply;
 	struct diag d;
-	unsigned effect;
-	bool helped; /* --help behind the command: nothing else is done */
+	unsigned wanted; /* what these words do */
+	unsigned effect; /* what they do with these settings */
+	bool helped;	 /* --help behind the command: nothing else is done */
 };
 
 void reply_member(struct reply *r, json_t *object, const char *key, json_t *v)
@@ -63,10 +64,9 @@ static int refuse(struct run *r, const char *code, const char *option, const cha
 {
 	char hint[128];
 
-	snprintf(hint, sizeof(hint), "run it without %s, or add --dry-run to see what it would do",
-		 option);
-	return diag_fail(&r->d, -EPERM, HM_NOT_PERMITTED, code,
-			 r->effect & CMD_WRITES ? hint : NULL, "%s %s, which %s refuses",
+	snprintf(hint, sizeof(hint), "run it without %s%s", option,
+		 r->effect & CMD_WRITES ? ", or add --dry-run to see what it would do" : "");
+	return diag_fail(&r->d, -EPERM, HM_NOT_PERMITTED, code, hint, "%s %s, which %s refuses",
 			 r->row->name, what, option);
 }
 
@@ -85,14 +85,28 @@ static int check_permitted(struct run *r)
 	return 0;
 }
 
-static unsigned effect_of(const struct run *r)
+static void find_effect(struct run *r)
 {
-	unsigned flags = r->row->effect ? r->row->effect(&r->args) : r->row->flags;
-
+	r->wanted = r->row->effect ? r->row->effect(&r->args) : r->row->flags;
+	r->effect = r->wanted;
 	/* A dry run of a change looks, and neither calls nor changes. */
-	if (r->c->set.dry_run && (flags & CMD_WRITES))
-		flags = (flags & ~(unsigned)(CMD_WRITES | CMD_CALLS | CMD_HOLDS)) | CMD_PASSIVE;
-	return flags;
+	if (r->c->set.dry_run && (r->wanted & CMD_WRITES))
+		r->effect =
+			(r->wanted & ~(unsigned)(CMD_WRITES | CMD_CALLS | CMD_HOLDS)) | CMD_PASSIVE;
+}
+
+/* What preflight found comes before what the command would find: also a dry run is refused for what
+ * refuses the real one. */
+static int check_possible(struct run *r)
+{
+	const struct preflight *pre = &r->c->process->pre;
+
+	if (((r->wanted & CMD_CALLS) && !pre->injectable) ||
+	    ((r->wanted & CMD_HOLDS) && !pre->attachable)) {
+		r->d = pre->cause;
+		return -EPERM;
+	}
+	return 0;
 }
 
 static int prepare(struct run *r, int argc, char *const *argv)
@@ -111,7 +125,7 @@ static int prepare(struct run *r, int argc, char *const *argv)
 		help_command(r->c->sink->out, r->row);
 		return 0;
 	}
-	r->effect = effect_of(r);
+	find_effect(r);
 	return check_permitted(r);
 }
 
@@ -138,14 +152,28 @@ static int audit(struct run *r, const char *phase, const char *result, struct di
 	return audit_write(r->c->audit, &record, d);
 }
 
+/* The target's end can show anywhere, as ESRCH or worse; it is no fault of ours then. */
+static int check_gone(struct run *r, int err)
+{
+	const struct process *p = r->c->process;
+
+	if ((err != -ESRCH && r->d.exit != HM_INTERNAL) || r->d.exit == HM_DIED || !p ||
+	    target_alive(&p->t))
+		return err;
+	return target_gone(&p->t, &r->d);
+}
+
 static int run_body(struct run *r)
 {
 	struct process *p;
 	struct diag lost;
 	int err = 0;
 
-	if (!(r->effect & CMD_NO_PROCESS))
+	if (!(r->effect & CMD_NO_PROCESS)) {
 		err = context_process(r->c, &p, &r->d);
+		if (!err)
+			err = check_possible(r);
+	}
 	if (!err)
 		err = ask(r);
 	if (!err)
@@ -153,6 +181,8 @@ static int run_body(struct run *r)
 	if (err)
 		return err;
 	err = r->row->run(r->c, &r->args, &r->reply, &r->d);
+	if (err)
+		err = check_gone(r, err);
 	diag_clear(&lost);
 	if (audit(r, "after", err ? r->d.code : "ok", &lost)) {
 		/* The change is made: only the record is missing. */

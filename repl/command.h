@@ -65,6 +65,8 @@ struct command {
 	const char *help; /* one line */
 	const char *more; /* longer, with an example */
 	struct command_option options[COMMAND_OPTIONS];
+	/* Are the words values of their types? Exit 2; NULL: nothing to check. Pure. */
+	int (*check)(const struct args *a, struct diag *d);
 	/* Flags for these words where they differ from the row's; NULL: they never do. */
 	unsigned (*effect)(const struct args *a);
 	int (*run)(struct context *c, const struct args *a, struct reply *r, struct diag *d);
@@ -81,9 +83,9 @@ int command_option(const struct command *row, const char *name, size_t len);
 const char *command_letters(unsigned flags, char buf[6]);
 
 /*
- * Checks argv (the command's name first) against row: own options go to *out, options that may
- * stand behind any command are applied to *s, the other words are counted. *out->argv is allocated;
- * args_free. Exit 2 with the nearest option. Pure.
+ * Checks argv (the command's name first) against row and its check: own options go to *out, options
+ * that may stand behind any command are applied to *s, the other words are counted. *out->argv is
+ * allocated; args_free. Exit 2 with the nearest option. Pure.
  */
 HM_MUST_CHECK int args_parse(const struct command *row, int argc, char *const *argv,
 			     struct args *out, struct settings *s, struct diag *d);

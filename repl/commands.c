@@ -30,7 +30,7 @@ static const struct command rows[] = {
 	  .more = "glibc: malloc_stats. jemalloc: malloc_stats_print, ARG is its option string (J for JSON).\n"
 		  "\n"
 		  "  heapmedic -p 4711 stats\n" },
-	{ .name = "trim", .flags = CMD_CALLS | CMD_WRITES, .usage = "[PAD]", .max = 1, .run = cmd_trim,
+	{ .name = "trim", .flags = CMD_CALLS | CMD_WRITES, .usage = "[PAD]", .max = 1, .check = check_trim, .run = cmd_trim,
 	  .options = { [TRIM_MIN_YIELD] = { "min-yield", "SIZE", "exit 7 if less than this came back" } },
 	  .help = "give free memory back, in every allocator that is in use; measured",
 	  .more = "glibc: malloc_trim(PAD) in all arenas; jemalloc: a purge of all arenas. PAD is left at the top\n"
@@ -40,14 +40,14 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 trim --min-yield 100M\n"
 		  "  heapmedic -p 4711 trim --dry-run\n" },
 	{ .name = "mallopt", .flags = CMD_CALLS | CMD_WRITES, .usage = "NAME VALUE", .min = 2, .max = 2,
-	  .completes = COMPLETE_MALLOPT, .run = cmd_mallopt,
+	  .completes = COMPLETE_MALLOPT, .check = check_mallopt, .run = cmd_mallopt,
 	  .help = "set one of glibc's parameters by name",
 	  .more = "Says what the parameter will not change: arenas that exist stay, and setting any threshold\n"
 		  "freezes the dynamic ones for good.\n"
 		  "\n"
 		  "  heapmedic -p 4711 mallopt M_TRIM_THRESHOLD 512K\n" },
 	{ .name = "mallctl", .flags = CMD_CALLS | CMD_WRITES, .usage = "NAME [VALUE]", .max = 2,
-	  .completes = COMPLETE_CTL, .run = cmd_mallctl, .effect = effect_mallctl,
+	  .completes = COMPLETE_CTL, .check = check_mallctl, .run = cmd_mallctl, .effect = effect_mallctl,
 	  .options = { [CTL_LIST] = { "list", NULL, "list the names that begin with NAME" } },
 	  .help = "read or write any of jemalloc's names, typed",
 	  .more = "Without VALUE the name is read (a name without data is called: that is a change). With VALUE it\n"
@@ -61,13 +61,13 @@ static const struct command rows[] = {
 	  .more = "Best candidate first. Nothing is held.\n"
 		  "\n"
 		  "  heapmedic -p 4711 threads\n" },
-	{ .name = "bt", .flags = CMD_HOLDS, .usage = "[TID|all]", .max = 1, .completes = COMPLETE_TID, .run = cmd_bt,
+	{ .name = "bt", .flags = CMD_HOLDS, .usage = "[TID|all]", .max = 1, .completes = COMPLETE_TID, .check = check_bt, .run = cmd_bt,
 	  .help = "backtrace of one or of all threads",
 	  .more = "Each thread is held only while it is unwound. Frames inside an allocator are marked with *.\n"
 		  "\n"
 		  "  heapmedic -p 4711 bt 4713\n" },
 	{ .name = "set", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[KEY VALUE]", .max = 2,
-	  .completes = COMPLETE_SET, .run = cmd_set,
+	  .completes = COMPLETE_SET, .check = check_set, .run = cmd_set,
 	  .help = "change a setting for the commands that follow; alone: list them",
 	  .more = "passive, read-only and dry-run can be turned on, but not off again.\n"
 		  "\n"
@@ -75,7 +75,7 @@ static const struct command rows[] = {
 	{ .name = "echo", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[WORD...]", .max = -1, .run = cmd_echo,
 	  .help = "print the words",
 	  .more = "  echo before the trim of $$\n" },
-	{ .name = "sleep", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "TIME", .min = 1, .max = 1, .run = cmd_sleep,
+	{ .name = "sleep", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "TIME", .min = 1, .max = 1, .check = check_sleep, .run = cmd_sleep,
 	  .help = "wait; Ctrl-C ends it",
 	  .more = "The target pays nothing meanwhile: a proxy that is kept for the next command sleeps too.\n"
 		  "\n"

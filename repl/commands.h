@@ -4,6 +4,7 @@
 #include "command.h"
 
 /* The functions behind the rows of the command table, one file per family. */
+typedef int check_fn(const struct args *a, struct diag *d);
 typedef int command_fn(struct context *c, const struct args *a, struct reply *r, struct diag *d);
 
 /* Own options, by their place in the row. */
@@ -12,15 +13,21 @@ enum { TRIM_MIN_YIELD };
 enum { CTL_LIST };
 
 /* cmd_look.c */
-command_fn cmd_check, cmd_threads, cmd_bt;
+command_fn cmd_threads, cmd_bt;
+check_fn check_bt;
+/* cmd_check.c */
+command_fn cmd_check;
 /* cmd_info.c */
 command_fn cmd_info;
 unsigned effect_info(const struct args *a);
 /* cmd_call.c */
 command_fn cmd_stats, cmd_trim, cmd_mallopt;
+check_fn check_trim, check_mallopt;
 /* cmd_ctl.c */
 command_fn cmd_mallctl;
+check_fn check_mallctl;
 unsigned effect_mallctl(const struct args *a);
 /* cmd_shell.c */
 command_fn cmd_set, cmd_echo, cmd_sleep, cmd_help, cmd_quit, cmd_source;
+check_fn check_set, check_sleep;
 #endif

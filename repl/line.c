@@ -28,6 +28,7 @@ struct shell {
 	char *line; /* what readline has just delivered */
 	bool done;  /* it has: a line, or the end of the input where line is NULL */
 	char *text; /* lines so far of a command that goes on */
+	bool eof;   /* a Ctrl-D that came while a command ran */
 };
 
 /* readline's callbacks carry no argument: the one shell there is. */
@@ -93,8 +94,21 @@ static char **on_complete(const char *text, int start, int end)
 	return matches;
 }
 
+/*
+ * A Ctrl-D that is typed while a command runs is kept by the terminal as a NUL once the mode
+ * changes (n_tty of Linux), which would be no more than a mark.
+ */
+static int on_nul(int count, int key)
+{
+	if (rl_end > 0)
+		return rl_set_mark(count, key);
+	shell->eof = true;
+	return 0;
+}
+
 static void setup_readline(void)
 {
+	rl_bind_keyseq("\\C-@", on_nul);
 	rl_readline_name = "heapmedic";
 	rl_instream = stdin;
 	rl_outstream = stderr; /* stdout is for data */
@@ -185,6 +199,10 @@ static enum woken wait_line(struct shell *s)
 			stop_here();
 		if (key)
 			rl_callback_read_char();
+		if (s->eof && !s->done) {
+			rl_callback_handler_remove();
+			return WOKEN_EOF;
+		}
 	}
 	return s->line ? WOKEN_LINE : WOKEN_EOF;
 }

@@ -119,8 +119,8 @@ static int take_own(struct cursor *c, char *word, int own, bool equals)
 	if (!c->row->options[own].meta || equals)
 		return 0;
 	if (c->i + 1 >= c->argc)
-		return diag_fail(c->d, -EINVAL, HM_USAGE, "bad-option", NULL, "%s needs %s", word,
-				 c->row->options[own].meta);
+		return diag_fail(c->d, -EINVAL, HM_USAGE, "bad-option", "see heapmedic -h",
+				 "%s needs %s", word, c->row->options[own].meta);
 	keep_word(c, c->argv[++c->i]);
 	return 0;
 }

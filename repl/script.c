@@ -64,7 +64,8 @@ static enum hm_exit interrupted(struct context *c)
 {
 	struct diag d;
 
-	diag_fail(&d, -ECANCELED, HM_CALL_FAILED, "interrupted", NULL,
+	diag_fail(&d, -ECANCELED, HM_CALL_FAILED, "interrupted",
+		  "run them again; what was done before them stays done",
 		  "interrupted: this command and those behind it were not run");
 	return tell(c, c->origin.line, &d);
 }
@@ -200,8 +201,9 @@ int script_read(const char *path, char **text, size_t *len, struct diag *d)
 		close(fd);
 	if (!err)
 		return 0;
-	return diag_fail(d, err, HM_USAGE, "cannot-read", NULL, "cannot read %.300s: %s", path,
-			 strerror(-err));
+	return diag_fail(d, err, HM_USAGE, "cannot-read",
+			 "give a file that can be read, or - for stdin", "cannot read %.300s: %s",
+			 path, strerror(-err));
 }
 
 static enum hm_exit file_with_args(struct context *c, const char *path, struct diag *d)

@@ -110,7 +110,7 @@ Test(command, words_and_options)
 	cr_expect_null(a.opt[INFO_ALL]);
 	cr_expect(s.json);
 	args_free(&a);
-	cr_assert_eq(parse(&w, "mallopt M_MMAP_MAX -1", &a, &s, &d), 0);
+	cr_assert_eq(parse(&w, "mallopt M_TRIM_THRESHOLD -1", &a, &s, &d), 0);
 	cr_expect_str_eq(a.argv[1], "-1");
 	args_free(&a);
 	cr_assert_eq(parse(&w, "echo -- --json -x", &a, &s, &d), 0);

@@ -79,12 +79,22 @@ Test(script, is_checked_before_its_first_command)
 	expect("echo a\ntrim --nope\n", HM_USAGE, "", "run.hm:2: trim has no option '--nope'");
 	expect("echo a \\\n", HM_USAGE, "", "run.hm:");
 	expect("echo $1\n", HM_USAGE, "", "run.hm:1: $1 is not given");
+	expect("echo a\nset nope on\n", HM_USAGE, "", "run.hm:2: no setting is named 'nope'\n");
+	expect("echo a\nset via bus\n", HM_USAGE, "", "run.hm:2: 'bus' is no value for via\n");
+	expect("echo a\nsleep long\n", HM_USAGE, "", "run.hm:2: sleep: 'long' is not a time");
+	expect("echo a\ntrim much\n", HM_USAGE, "", "run.hm:2: PAD: 'much' is not a size");
+	expect("echo a\ntrim --min-yield x\n", HM_USAGE, "", "run.hm:2: --min-yield: 'x'");
+	expect("echo a\nmallopt M_NOPE 1\n", HM_USAGE, "", "run.hm:2: mallopt has no parameter");
+	expect("echo a\nmallopt M_MMAP_MAX x\n", HM_USAGE, "", "run.hm:2: M_MMAP_MAX: 'x'");
+	expect("echo a\nbt main\n", HM_USAGE, "", "run.hm:2: 'main' is no thread id");
+	expect("echo a\nmallctl\n", HM_USAGE, "", "run.hm:2: mallctl needs a name");
+	expect("echo a\nmallctl background_thread 7\n", HM_USAGE, "", "run.hm:2: ");
 }
 
 Test(script, stops_at_the_first_error)
 {
-	expect("echo a\nset nope on\necho b\n", HM_USAGE, "a\n",
-	       "run.hm:2: no setting is named 'nope'\n");
+	expect("echo a\ninfo --file /no/such\necho b\n", HM_USAGE, "a\n",
+	       "run.hm:2: cannot read /no/such: ");
 	expect("echo a\n\ncheck\necho b\n", HM_USAGE, "a\n",
 	       "run.hm:3: this command needs a process\n  next: ");
 	expect("info --file /no/such/file\necho b\n", HM_USAGE, "",
@@ -120,7 +130,7 @@ Test(script, passive_and_read_only_refuse)
 
 Test(script, exprs_count_their_lines)
 {
-	char one[] = "echo a", two[] = "echo b; set nope on", three[] = "echo c";
+	char one[] = "echo a", two[] = "echo b; info --file /no", three[] = "echo c";
 	char *const expr[] = { one, two, three };
 	struct stage t;
 
@@ -128,7 +138,7 @@ Test(script, exprs_count_their_lines)
 	cr_expect_eq(script_exprs(&t.c, expr, 3), HM_USAGE);
 	stage_end(&t);
 	cr_expect_str_eq(t.out, "a\nb\n");
-	cr_expect_eq(strncmp(t.err, "-e:2: no setting", 16), 0, "%s", t.err);
+	cr_expect_eq(strncmp(t.err, "-e:2: cannot read", 17), 0, "%s", t.err);
 	stage_free(&t);
 }
 
@@ -204,13 +214,13 @@ Test(script, source_fails_with_the_place_inside)
 	char path[] = "/tmp/hm-test-XXXXXX", text[128], want[128];
 	struct stage t;
 
-	write_file(path, "echo in $1\nset nope on\n");
+	write_file(path, "echo in $1\ninfo --file /no\n");
 	snprintf(text, sizeof(text), "source %s 7\necho after\n", path);
 	stage_begin(&t);
 	cr_expect_eq(script_text(&t.c, "outer.hm", 1, text, strlen(text)), HM_USAGE);
 	stage_end(&t);
 	cr_expect_str_eq(t.out, "in 7\n");
-	snprintf(want, sizeof(want), "%s:2: no setting", path);
+	snprintf(want, sizeof(want), "%s:2: cannot read", path);
 	cr_expect_eq(strncmp(t.err, want, strlen(want)), 0, "%s", t.err);
 	cr_expect_null(strstr(t.err, "outer.hm"), "told once: %s", t.err);
 	stage_free(&t);

@@ -193,6 +193,22 @@ static int run_body(struct run *r)
 	return err;
 }
 
+/* With -v: how the calls were made, and what they cost the application. */
+static void tell_how(struct run *r)
+{
+	const struct process *p = r->c->process;
+	char max[SIZE_TEXT], total[SIZE_TEXT];
+	struct held h;
+
+	if (!p || !p->session || !(r->effect & CMD_CALLS))
+		return;
+	process_held(p, &h);
+	context_verbose(r->c,
+			"%s: via %s, %u holds of one thread so far, the longest %s, together %s",
+			r->row->name, session_via(p->session), h.threads,
+			time_format(h.max_ns, max), time_format(h.total_ns, total));
+}
+
 /* Where nothing follows, the end of the session is part of the command: its findings too. */
 static int end_session(struct run *r, int err)
 {
@@ -272,6 +288,7 @@ enum hm_exit command_run(struct context *c, int argc, char *const *argv)
 	err = prepare(&r, argc, argv);
 	if (!err && !r.helped)
 		err = run_body(&r);
+	tell_how(&r);
 	err = end_session(&r, err);
 	code = answer(&r, err);
 	json_decref(r.reply.result);

@@ -183,7 +183,7 @@ static int scan_stack(struct safepoint *s, uint64_t sp, unsigned bad, unsigned *
 			if ((uint32_t)w[i] == FP_XSTATE_MAGIC1)
 				k = CODE_SIGNAL;
 			else if (w[i] - lo < hi - lo)
-				k = code_map_kind(s->code, w[i]) & bad;
+				k = code_map_return(s->code, w[i]) & bad;
 			if (k && !*kind)
 				*where = w[i];
 			*kind |= k;

@@ -32,6 +32,7 @@ needs() {
 		cmd java default-jdk-headless
 		cmd javac default-jdk-headless
 		cmd python3 python3
+		pkg libc6-dbg libc6-dbg
 		cmd setpriv util-linux
 		cmd musl-gcc musl-tools
 		pkg libjemalloc2 libjemalloc2

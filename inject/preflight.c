@@ -137,7 +137,6 @@ static bool is_traced(const struct proc_status *st)
 /* False with cause filled where the kernel would not let us attach. */
 static bool check_attach(const struct target *t, struct preflight *out)
 {
-	char tracer[96];
 	int r;
 
 	if (out->status.kthread) {
@@ -157,6 +156,8 @@ static bool check_attach(const struct target *t, struct preflight *out)
 		return false;
 	}
 	if (is_traced(&out->status)) {
+		char tracer[96];
+
 		describe_tracer(out->status.tracer, tracer, sizeof(tracer));
 		diag_fail(
 			&out->cause, -EPERM, HM_NOT_PERMITTED, "traced",
@@ -172,7 +173,6 @@ static bool check_inject(const struct target *t, struct preflight *out)
 {
 	const struct proc_status *st = &out->status;
 	struct permit permit;
-	char hint[64];
 
 	if (strcmp(out->arch, "x86_64") != 0) {
 		diag_fail(&out->cause, -EOPNOTSUPP, HM_UNSUPPORTED, "architecture",
@@ -182,6 +182,8 @@ static bool check_inject(const struct target *t, struct preflight *out)
 		return false;
 	}
 	if (st->state == 'T') {
+		char hint[64];
+
 		snprintf(hint, sizeof(hint), "let it go on first: kill -CONT %d", (int)t->pid);
 		diag_fail(&out->cause, -EBUSY, HM_UNSAFE, "stopped", hint,
 			  "process %d (%s) is stopped by a signal (state T)", (int)t->pid, t->comm);

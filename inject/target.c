@@ -155,9 +155,9 @@ static int check_pid(pid_t pid, struct diag *d)
 /* Refuses what is there but has no memory of its own to look at. */
 static int check_kind(pid_t pid, const struct proc_status *st, const char *stat, struct diag *d)
 {
-	char hint[64];
-
 	if (st->tgid != st->pid) {
+		char hint[64];
+
 		snprintf(hint, sizeof(hint), "give the process: %d", (int)st->tgid);
 		return diag_fail(d, -EINVAL, HM_USAGE, "not-a-process", hint,
 				 "%d is a thread of process %d, not a process", (int)pid,

@@ -160,7 +160,13 @@ static bool may_hold_main_tcb(const struct map *m)
 	bool arena_heap = m->start % ((uint64_t)64 << 20) == 0;
 
 	return !m->shared && m->name[0] == '\0' && m->inode == 0 && (m->prot & PROT_READ) &&
-	       (m->prot & PROT_WRITE) && m->end - m->start <= MAIN_MAX && !arena_heap;
+	       (m->prot & PROT_WRITE) && !arena_heap;
+}
+
+/* A small mapping is read whole; of one that has grown by later neighbours below it, the end. */
+static uint64_t main_scan_start(const struct map *m)
+{
+	return m->end - m->start <= MAIN_MAX ? m->start : m->end - WINDOW;
 }
 
 uint64_t tcb_find_main(struct tcb_finder *f, const struct maps *maps, pid_t tid)
@@ -177,7 +183,7 @@ uint64_t tcb_find_main(struct tcb_finder *f, const struct maps *maps, pid_t tid)
 					m->end - m->start > NEAR_END ? m->start + NEAR_END : m->end,
 					tid);
 		else if (may_hold_main_tcb(m))
-			a = scan_down(f, m->start, m->end, tid);
+			a = scan_down(f, main_scan_start(m), m->end, tid);
 	}
 	f->budget = budget;
 	return a;

@@ -226,7 +226,9 @@ static const char *stack_reason(const struct target *t, const struct maps *maps,
 	} else {
 		th->tcb = tcb_find(f, th->sp, m->end, nstid);
 		if (!th->tcb)
-			return "not on its own thread stack (fiber, goroutine or alternate stack)";
+			return "no glibc thread control block above its stack pointer (fiber, "
+			       "goroutine or "
+			       "alternate stack)";
 	}
 	if (th->sp - m->start < STACK_ROOM)
 		return "less than 16 KiB of its stack are left";

@@ -14,23 +14,21 @@
 #define DESC_MAX 16384U /* struct rtld_global is 4 KiB */
 
 /* How libc describes a field of its own to debuggers (nptl_db): three 32-bit numbers. */
-struct field_desc {
-	uint32_t bits, count, offset;
-};
+enum { DESC_BITS, DESC_COUNT, DESC_OFFSET, DESC_WORDS };
 
 /* bits is the size of the field that we count on, 0 for a structure. */
 static int read_desc(pid_t pid, const struct modules *mods, const char *name, uint32_t bits,
 		     uint32_t *offset)
 {
-	struct field_desc desc;
+	uint32_t desc[DESC_WORDS];
 	struct symbol sym;
 
 	/* in libc, before 2.34 in libpthread */
-	if (modules_symbol(mods, name, &sym) || mem_read(pid, sym.addr, &desc, sizeof(desc)))
+	if (modules_symbol(mods, name, &sym) || mem_read(pid, sym.addr, desc, sizeof(desc)))
 		return -ENOENT;
-	if ((bits && desc.bits != bits) || desc.offset >= DESC_MAX)
+	if ((bits && desc[DESC_BITS] != bits) || desc[DESC_OFFSET] >= DESC_MAX)
 		return -ENOENT;
-	*offset = desc.offset;
+	*offset = desc[DESC_OFFSET];
 	return 0;
 }
 

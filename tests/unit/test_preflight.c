@@ -226,60 +226,72 @@ static void forbid_ptrace(void)
 		_exit(1);
 }
 
+/* Somebody else asks: a child, so that the test itself stays able to end what it has started. */
 struct question {
 	pid_t pid;
+	void (*become)(void); /* what is done before asking */
 	struct preflight answer;
 	uint32_t done;
 };
 
-/* In a child of its own: a leak checker needs ptrace at the end of a test. */
-static void ask_without_ptrace(void *arg)
+static void ask_as_another(void *arg)
 {
 	struct question *q = arg;
 	struct target t;
 	struct diag d;
 
-	forbid_ptrace();
+	q->become();
 	if (target_open(q->pid, &t, &d) || preflight_run(&t, &q->answer))
 		_exit(1);
 	__atomic_store_n(&q->done, 1, __ATOMIC_SEQ_CST);
 	_exit(0);
 }
 
-Test(preflight, ptrace_is_forbidden_to_us)
+static void expect_answer(pid_t pid, void (*become)(void), const char *word, const char *part)
 {
 	struct question *q = child_shared(sizeof(*q));
 	pid_t asker;
 
-	q->pid = child_start(child_sleep, NULL);
-	cr_assert(child_reach_call(q->pid, q->pid, SYS_pause));
-	asker = child_start(ask_without_ptrace, q);
+	q->pid = pid;
+	q->become = become;
+	asker = child_start(ask_as_another, q);
 	cr_assert(child_reach_value(&q->done, 1));
-	expect_cause(&q->answer, false, HM_NOT_PERMITTED, "seccomp-self");
+	expect_cause(&q->answer, false, HM_NOT_PERMITTED, word);
+	cr_expect_not_null(strstr(q->answer.cause.text, part), "%s", q->answer.cause.text);
 	child_end(asker);
-	child_end(q->pid);
+}
+
+Test(preflight, ptrace_is_forbidden_to_us)
+{
+	pid_t pid = child_start(child_sleep, NULL);
+
+	cr_assert(child_reach_call(pid, pid, SYS_pause));
+	expect_answer(pid, forbid_ptrace, "seccomp-self", "heapmedic itself");
+	child_end(pid);
+}
+
+static void become_user(void)
+{
+	if (setresgid(4242, 4242, 4242) || setresuid(4242, 4242, 4242))
+		_exit(1);
 }
 
 Test(preflight, of_another_user)
 {
 	pid_t pid;
-	struct preflight p;
 
 	if (geteuid() != 0)
 		cr_skip_test("needs root to become another user");
 	pid = child_start(child_sleep, NULL);
 	cr_assert(child_reach_call(pid, pid, SYS_pause));
-	cr_assert_eq(setresgid(4242, 4242, 4242), 0);
-	cr_assert_eq(setresuid(4242, 4242, 4242), 0);
-	run(pid, &p);
-	expect_cause(&p, false, HM_NOT_PERMITTED, "other-user");
-	cr_expect_not_null(strstr(p.cause.text, "4242"), "%s", p.cause.text);
-	/* dies with the test: we may not kill it any more */
+	expect_answer(pid, become_user, "other-user", "4242");
+	child_end(pid);
 }
 
 static void undumpable(void *unused)
 {
 	(void)unused;
+	become_user();
 	prctl(PR_SET_DUMPABLE, 0);
 	child_sleep(NULL);
 }
@@ -287,22 +299,12 @@ static void undumpable(void *unused)
 Test(preflight, a_process_that_is_not_dumpable)
 {
 	pid_t pid;
-	struct preflight p;
 
 	if (geteuid() != 0)
 		cr_skip_test("needs root to become another user");
-	cr_assert_eq(setresgid(4242, 4242, 4242), 0);
-	cr_assert_eq(setresuid(4242, 4242, 4242), 0);
-	prctl(PR_SET_DUMPABLE, 1); /* ourselves again, so that /proc/self is ours */
 	pid = child_start(undumpable, NULL);
-	/* its state may be seen by everybody, its system call not */
-	for (int i = 0; i < 1000; i++) {
-		run(pid, &p);
-		if (!p.attachable)
-			break;
-		usleep(1000);
-	}
-	expect_cause(&p, false, HM_NOT_PERMITTED, "not-dumpable");
+	cr_assert(child_reach_call(pid, pid, SYS_pause));
+	expect_answer(pid, become_user, "not-dumpable", "not dumpable");
 	child_end(pid);
 }
 

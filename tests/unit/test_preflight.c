@@ -334,6 +334,7 @@ Test(preflight, another_pid_namespace)
 	pid = child_start(other_pid_namespace, inner);
 	if (!child_reach_value(inner, 1))
 		cr_skip_test("a pid namespace cannot be made here");
+	cr_assert(child_reach_call((pid_t)*inner, (pid_t)*inner, SYS_pause));
 	run((pid_t)*inner, &p);
 	cr_expect(p.injectable, "%s", p.cause.text);
 	cr_expect(p.other_pidns);

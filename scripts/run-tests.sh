@@ -26,14 +26,29 @@ complain() {
 	failed=$((failed + 1))
 }
 
+# Processes that the program has started still carry its environment, also when their parent is gone.
+left_behind() { # PROGRAM
+	grep -lzsx "HEAPMEDIC_TEST_RUN=$$" /proc/[0-9]*/environ >"$tmp/left"
+	while read -r environ; do
+		pid=${environ#/proc/}
+		pid=${pid%/environ}
+		complain "$1 left process $pid behind: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+		kill -KILL "$pid"
+	done <"$tmp/left"
+}
+
 run() { # PROGRAM
 	report=$tmp/tap
 	rm -f "$report" "$tmp"/san.*
 	echo "== ${1#"$build"/}"
 	# Live tests measure what other processes do: one at a time.
 	case $1 in */live/*) jobs=1 ;; *) jobs=2 ;; esac
-	"$1" --tap="$report" --short-filename -j$jobs --timeout "${TEST_TIMEOUT:-120}" </dev/null
+	# What it says goes through a file: a process that a test leaves behind must not keep our own output open.
+	HEAPMEDIC_TEST_RUN=$$ "$1" --tap="$report" --short-filename -j$jobs --timeout "${TEST_TIMEOUT:-120}" \
+		</dev/null >"$tmp/said" 2>&1
 	rc=$?
+	cat "$tmp/said"
+	left_behind "$1"
 	if [ ! -s "$report" ]; then
 		complain "$1 ended with $rc and without a report"
 		return

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A held thread enters the region, and how it is taken out of it when something is wrong. */
+#include "session_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+static int map_region(struct session *s, struct diag *d)
+{
+	const uint64_t arg[6] = { s->r.base,
+				  s->r.size,
+				  PROT_READ | PROT_EXEC,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				  (uint64_t)-1,
+				  0 };
+	uint64_t got = 0;
+	int rc = borrow_syscall(&s->b, SYS_mmap, arg, &got);
+
+	if (rc == 0 && got != s->r.base) {
+		/* before Linux 4.17 the flag is only a hint */
+		const uint64_t back[6] = { got, s->r.size };
+
+		(void)!borrow_syscall(&s->b, SYS_munmap, back, &got);
+		rc = -EEXIST;
+	}
+	if (rc)
+		return diag_fail(d, rc, HM_CALL_FAILED, "no-memory",
+				 "look at its RLIMIT_AS, memory cgroup and vm.overcommit_memory",
+				 "mapping %" PRIu64 " bytes in the target failed: %s", s->r.size,
+				 strerror(-rc));
+	return 0;
+}
+
+int session_unmap(struct session *s)
+{
+	const uint64_t arg[6] = { s->r.base, s->r.size };
+	uint64_t ignored;
+
+	return borrow_syscall(&s->b, SYS_munmap, arg, &ignored);
+}
+
+int session_died(const struct session *s, struct diag *d)
+{
+	return diag_fail(d, -ESRCH, HM_DIED, "target-died", "look at its log or core for the cause",
+			 "process %d or its thread ended while it was borrowed", s->t->pid);
+}
+
+/* After an error with a thread held: give it back, and say so if even that fails. */
+int session_give_up(struct session *s, int rc, const char *what, struct diag *d)
+{
+	int back = borrow_return(&s->b);
+
+	if (rc == -ESRCH || back == -ESRCH)
+		return session_died(s, d);
+	if (back)
+		return diag_internal(d, back, "giving the borrowed thread back");
+	return what ? diag_internal(d, rc, what) : rc;
+}
+
+/* Holds a thread, maps the region, starts the boot code. On success the thread is in it. */
+int session_enter(struct session *s, unsigned forbid, struct diag *d)
+{
+	struct proc_status st;
+	int rc = status_read(s->t->procfd, "status", &st);
+
+	if (rc)
+		return target_gone(s->t, d);
+	rc = session_hold(s, forbid, d);
+	if (rc)
+		return rc;
+	rc = map_region(s, d);
+	if (rc)
+		return session_give_up(s, rc, NULL, d);
+	s->block.marker = borrow_marker(&s->b, &st);
+	rc = borrow_boot(&s->b, &s->r, s->text, s->text_len, &s->block, s->scratch, s->used);
+	if (rc) {
+		(void)!session_unmap(s);
+		return session_give_up(s, rc, "entering the payload", d);
+	}
+	return 0;
+}
+
+int session_fault(struct session *s, int sig, struct diag *d)
+{
+	int rc = session_unmap(s);
+
+	if (rc == 0)
+		rc = borrow_return(&s->b);
+	if (rc)
+		return session_give_up(s, rc, "taking the thread out of a fault", d);
+	return diag_fail(d, -EFAULT, HM_DIED, "call-faulted",
+			 "its heap may be damaged or locked; plan a restart and keep a core",
+			 "the call ended in signal %d (SIG%s) and was undone; thread %d runs on",
+			 sig, sigabbrev_np(sig), s->b.sp.tid);
+}

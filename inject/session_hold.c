@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Which thread, and when: rounds over the ranked threads until one stands at a safe point. */
+#include "session_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "clock.h"
+#include "preflight.h"
+#include "threads.h"
+
+#define TRIES_PER_ROUND 8
+#define FIRST_NAP	(200 * 1000ULL)
+#define LONGEST_NAP	(20 * NS_PER_MS)
+
+struct search {
+	uint64_t deadline;
+	unsigned tries;
+	pid_t tid; /* the last one tried, and why not */
+	char reason[200];
+};
+
+static int search_failed(const struct session *s, const struct search *f, struct diag *d)
+{
+	uint64_t ms = s->o.deadline_ns / NS_PER_MS;
+
+	if (!f->tries)
+		return diag_fail(d, -EAGAIN, HM_UNSAFE, "no-safe-point",
+				 "`check` lists the threads and why each is not usable",
+				 "no thread could be borrowed within %" PRIu64 " ms%s%s", ms,
+				 f->reason[0] ? ": " : "", f->reason);
+	return diag_fail(d, -EAGAIN, HM_UNSAFE, "no-safe-point",
+			 "nothing was touched; try again, or give it longer with --deadline 10s",
+			 "no safe point within %" PRIu64 " ms and %u tries: thread %d: %s", ms,
+			 f->tries, f->tid, f->reason);
+}
+
+static bool traced_by_another(const struct session *s, pid_t tid)
+{
+	struct proc_status st;
+	char path[48];
+
+	snprintf(path, sizeof(path), "task/%d/status", tid);
+	return status_read(s->t->procfd, path, &st) == 0 && st.tracer;
+}
+
+/* One thread. 0: held. 1: not this one. Negative: no use to go on. */
+static int try_thread(struct session *s, const struct thread *th, struct search *f, struct diag *d)
+{
+	pid_t tid = th->tid;
+	const char *why;
+	int rc = th->sp ? safepoint_preview(&s->b.sp, th->sp, th->pc, th->tcb) : 0;
+
+	if (rc == 0)
+		rc = borrow_hold(&s->b, tid, f->deadline);
+	if (rc == 0)
+		return 0;
+	switch (rc) {
+	case -EAGAIN:
+		why = s->b.sp.reason;
+		break;
+	case -EBUSY:
+		return diag_fail(d, rc, HM_UNSAFE, "stopped",
+				 "continue it (kill -CONT), then try again",
+				 "process %d is stopped by a signal", s->t->pid);
+	case -ESRCH:
+		if (!target_alive(s->t))
+			return target_gone(s->t, d);
+		return 1;
+	case -EPERM:
+		if (!traced_by_another(s, tid)) {
+			preflight_explain_eperm(s->t, d);
+			return rc;
+		}
+		why = "it is traced by another process";
+		break;
+	case -ETIMEDOUT:
+		why = "it did not stop: it is stuck in the kernel";
+		break;
+	default:
+		return diag_internal(d, rc, "holding a thread");
+	}
+	f->tries++;
+	f->tid = tid;
+	snprintf(f->reason, sizeof(f->reason), "%s", why);
+	return 1;
+}
+
+static int try_round(struct session *s, struct search *f, struct diag *d)
+{
+	struct threads list;
+	unsigned tried = 0;
+	int rc = session_maps(s, d);
+
+	if (rc)
+		return rc;
+	s->b.sp.maps = &s->maps;
+	rc = threads_read(s->t, &list, d);
+	if (rc)
+		return rc;
+	rc = threads_rank(s->t, &s->maps, s->mods, &list);
+	if (rc) {
+		threads_free(&list);
+		return diag_internal(d, rc, "ranking threads");
+	}
+	rc = 1;
+	for (size_t i = 0; i < list.n && tried < TRIES_PER_ROUND && rc == 1; i++) {
+		const struct thread *th = &list.v[i];
+
+		if (s->o.thread && th->tid != s->o.thread)
+			continue;
+		if (!th->usable) {
+			snprintf(f->reason, sizeof(f->reason), "thread %d: %s", th->tid,
+				 th->reason ? th->reason : "not usable");
+			continue;
+		}
+		tried++;
+		rc = try_thread(s, th, f, d);
+	}
+	threads_free(&list);
+	return rc;
+}
+
+static bool cancelled(const struct session *s)
+{
+	return s->o.cancel && *s->o.cancel;
+}
+
+/* 0 with a thread held at a safe point, or a diag. */
+int session_hold(struct session *s, unsigned forbid, struct diag *d)
+{
+	struct search f = { .deadline = clock_now() + s->o.deadline_ns };
+	uint64_t nap = FIRST_NAP;
+	int rc;
+
+	s->b.sp.forbid = forbid;
+	for (;;) {
+		rc = try_round(s, &f, d);
+		if (rc != 1)
+			return rc;
+		if (cancelled(s))
+			return diag_fail(
+				d, -ECANCELED, HM_UNSAFE, "interrupted", "",
+				"interrupted while looking for a safe point; nothing was touched");
+		if (clock_now() + nap > f.deadline)
+			return search_failed(s, &f, d);
+		clock_sleep(nap);
+		if (nap < LONGEST_NAP)
+			nap *= 2;
+	}
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_SESSION_PARTS_H
+#define HM_SESSION_PARTS_H
+/* Shared by the session*.c files and by nobody else. All functions return 0 or a negative errno and
+ * fill d. */
+#include "session.h"
+
+#include <dirent.h>
+
+#include "anchors.h"
+#include "borrow.h"
+#include "proxy.h"
+
+struct session {
+	const struct target *t;
+	const struct modules *mods;
+	struct session_opts o;
+	struct anchors a;
+	struct code_map *code;
+	struct unwinder *unwinder;
+	struct maps maps;
+	bool have_maps;
+	struct borrow b;
+	struct region r;
+	enum hm_mode mode;
+	struct proxy proxy;
+	bool proxy_on;
+	bool running; /* a direct call was left behind */
+	unsigned char *text;
+	size_t text_len;
+	struct hm_block block; /* as it is to be written */
+	struct hm_range reap[HM_MAX_REAP];
+	size_t n_reap;
+	unsigned char *scratch;
+	size_t used;	/* of scratch */
+	char *captured; /* direct: what the last batch wrote */
+	size_t captured_len;
+	uint64_t captured_lost;
+	sigset_t old_mask;
+};
+
+/* Reads the maps again. */
+HM_MUST_CHECK int session_maps(struct session *s, struct diag *d);
+HM_MUST_CHECK int session_prepare(struct session *s, struct diag *d);
+/* A thread is held at a safe point after 0. forbid: enum code_kind bits that must not be on its
+ * stack. */
+HM_MUST_CHECK int session_hold(struct session *s, unsigned forbid, struct diag *d);
+/* Holds a thread, maps the region, starts the boot code. On success the thread is in it. */
+HM_MUST_CHECK int session_enter(struct session *s, unsigned forbid, struct diag *d);
+/* The held thread unmaps the region. */
+HM_MUST_CHECK int session_unmap(struct session *s);
+/* After an error with a thread held: gives it back and returns what to report; what is NULL where d
+ * is filled. */
+HM_MUST_CHECK int session_give_up(struct session *s, int rc, const char *what, struct diag *d);
+/* The boot code ended in a signal: the thread is taken out of it. */
+HM_MUST_CHECK int session_fault(struct session *s, int sig, struct diag *d);
+int session_died(const struct session *s, struct diag *d);
+HM_MUST_CHECK int session_open_proxy(struct session *s, struct diag *d);
+HM_MUST_CHECK int session_call_proxy(struct session *s, struct call *v, size_t n, struct diag *d);
+HM_MUST_CHECK int session_call_direct(struct session *s, struct call *v, size_t n, struct diag *d);
+/* Reads the results of n calls and the scratch memory back. */
+HM_MUST_CHECK int session_results(struct session *s, struct call *v, size_t n, struct diag *d);
+/* The target's descriptors as a directory; NULL if it cannot be read. The caller closes it. */
+DIR *session_fd_dir(const struct target *t);
+/* Writes one line if the target is not as before; rc is what ending the proxy returned. */
+void session_verify(struct session *s, int rc, char *warn, size_t size);
+#endif

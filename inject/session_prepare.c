@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What a session needs before a thread is held: symbols, code map, region, payload. */
+#include "session_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "leftover.h"
+#include "mem.h"
+
+#ifndef PTRACE_O_SUSPEND_SECCOMP
+#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
+#endif
+
+extern const unsigned char payload_begin[], payload_end[];
+
+int session_maps(struct session *s, struct diag *d)
+{
+	struct maps fresh;
+	int rc = maps_read(s->t, &fresh, d);
+
+	if (rc)
+		return rc;
+	if (s->have_maps)
+		maps_free(&s->maps);
+	s->maps = fresh;
+	s->have_maps = true;
+	return 0;
+}
+
+static int prepare_payload(struct session *s)
+{
+	uint64_t distance = s->r.block - s->r.base;
+
+	s->text_len = (size_t)(payload_end - payload_begin);
+	s->text = malloc(s->text_len);
+	if (!s->text)
+		return -ENOMEM;
+	memcpy(s->text, payload_begin, s->text_len);
+	memcpy(s->text + HM_ENTRY_BLOCK, &distance, sizeof(distance));
+	return 0;
+}
+
+DIR *session_fd_dir(const struct target *t)
+{
+	int fd = openat(t->procfd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	return dir;
+}
+
+static int highest_fd(const struct target *t)
+{
+	DIR *dir = session_fd_dir(t);
+	struct dirent *e;
+	int max = 1023;
+
+	while (dir && (e = readdir(dir)) != NULL) {
+		int n = (int)strtol(e->d_name, NULL, 10);
+
+		if (n > max)
+			max = n;
+	}
+	if (dir)
+		closedir(dir);
+	return max;
+}
+
+static void prepare_block(struct session *s)
+{
+	struct hm_block *b = &s->block;
+	const struct region *r = &s->r;
+	uint64_t entry;
+
+	memset(b, 0, sizeof(*b));
+	memcpy(&entry, s->text + HM_ENTRY_PROXY, sizeof(entry));
+	b->magic = HM_BLOCK_MAGIC;
+	b->base = r->base;
+	b->size = r->size;
+	b->munmap_len = r->guard ? r->guard - r->base : r->size;
+	b->fn_munmap = s->a.munmap;
+	b->rw_addr = r->stack;
+	b->rw_len = r->out + r->out_len - r->stack;
+	b->pstack_addr = r->pstack;
+	b->pstack_len = r->pstack_len;
+	b->mode = (uint32_t)s->mode;
+	b->boot_state = HM_BOOT_ARMED;
+	b->fn_errno_location = s->a.errno_location;
+	b->fn_attr_init = s->a.attr_init;
+	b->fn_attr_setstack = s->a.attr_setstack;
+	b->fn_attr_setdetachstate = s->a.attr_setdetachstate;
+	b->fn_attr_destroy = s->a.attr_destroy;
+	b->fn_create = s->a.create;
+	b->fn_proxy = r->base + entry;
+	b->max_fd = s->mode == HM_MODE_PROXY ? highest_fd(s->t) : 0;
+	b->fd_out = -1;
+	b->out_addr = r->out;
+	b->out_size = r->out_len;
+	b->n_reap = s->n_reap;
+	memcpy(b->reap, s->reap, sizeof(b->reap));
+}
+
+static int place_region(struct session *s, struct diag *d)
+{
+	size_t text = (size_t)(payload_end - payload_begin);
+	uint64_t base;
+
+	region_layout(&s->r, 0, s->mode, text, SESSION_SCRATCH, s->a.tls_size);
+	base = region_choose(&s->maps, s->r.size);
+	if (!base)
+		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-room", "try --via direct",
+				 "there is no room for %" PRIu64
+				 " bytes in the target's address space",
+				 s->r.size);
+	region_layout(&s->r, base, s->mode, text, SESSION_SCRATCH, s->a.tls_size);
+	return 0;
+}
+
+static int choose_mode(struct session *s, const struct proc_status *st, struct diag *d)
+{
+	bool can = anchors_can_thread(&s->a);
+
+	switch (s->o.via) {
+	case VIA_PROXY:
+		if (!can)
+			return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-threads",
+					 "use --via direct",
+					 "the target has no pthread_create loaded");
+		s->mode = HM_MODE_PROXY;
+		break;
+	case VIA_DIRECT:
+		s->mode = HM_MODE_DIRECT;
+		break;
+	case VIA_AUTO:
+		/* a second thread would switch glibc to its locked paths for good */
+		s->mode = st->threads > 1 && can ? HM_MODE_PROXY : HM_MODE_DIRECT;
+		break;
+	}
+	return 0;
+}
+
+static int prepare_borrow(struct session *s, const struct proc_status *st)
+{
+	struct borrow *b = &s->b;
+	int rc;
+
+	b->memfd = -1;
+	rc = borrow_init(b);
+	if (rc)
+		return rc;
+	b->t = s->t;
+	b->trampoline = s->a.trampoline;
+	b->syscall_ret = s->a.syscall_ret;
+	b->cancel = s->o.cancel;
+	b->options = st->seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0;
+	b->sp.pid = s->t->pid;
+	b->sp.code = s->code;
+	b->sp.unwinder = s->unwinder;
+	rc = xsave_facts_read(&b->xsave);
+	if (rc)
+		return rc;
+	b->memfd = mem_open_force(s->t->procfd);
+	return b->memfd < 0 ? b->memfd : 0;
+}
+
+int session_prepare(struct session *s, struct diag *d)
+{
+	struct proc_status st;
+	struct leftovers left;
+	int rc = anchors_find(s->mods, &s->a, d);
+
+	if (rc)
+		return rc;
+	rc = status_read(s->t->procfd, "status", &st);
+	if (rc)
+		return target_gone(s->t, d);
+	rc = choose_mode(s, &st, d);
+	if (rc == 0)
+		rc = session_maps(s, d);
+	if (rc)
+		return rc;
+	rc = leftover_find(s->t, &s->maps, s->reap, HM_MAX_REAP, &s->n_reap, &left);
+	if (rc == 0)
+		rc = code_map_build(s->mods, &s->code);
+	if (rc == 0)
+		rc = unwinder_new(s->t->pid, s->mods, &s->unwinder);
+	if (rc == 0)
+		rc = prepare_borrow(s, &st);
+	if (rc)
+		return diag_internal(d, rc, "preparing the session");
+	rc = place_region(s, d);
+	if (rc)
+		return rc;
+	rc = prepare_payload(s);
+	if (rc)
+		return diag_internal(d, rc, "preparing the payload");
+	prepare_block(s);
+	return 0;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Sessions with a thread of our own: a thread is borrowed once, to start it. */
+#include "session_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "clock.h"
+#include "mem.h"
+
+/* pthread_create waits at most for locks that running threads hold for microseconds. */
+#define BOOT_LIMIT (2 * NS_PER_SEC)
+
+static int boot_result(struct session *s, int *rc)
+{
+	return mem_read(s->t->pid, s->r.block + offsetof(struct hm_block, boot_rc), rc,
+			sizeof(*rc));
+}
+
+static int create_failed(struct session *s, int boot_rc, struct diag *d)
+{
+	int rc = session_unmap(s);
+
+	if (rc)
+		return session_give_up(s, rc, "removing the region", d);
+	rc = borrow_return(&s->b);
+	if (rc)
+		return session_give_up(s, rc, NULL, d);
+	return diag_fail(d, -boot_rc, HM_CALL_FAILED, "no-thread",
+			 "raise the pids limit of its cgroup or RLIMIT_NPROC, or use --via direct",
+			 "pthread_create in the target failed: %s", strerror(boot_rc));
+}
+
+int session_open_proxy(struct session *s, struct diag *d)
+{
+	pid_t clone = 0;
+	int boot_rc = 0, sig = 0;
+	int rc = session_enter(s, CODE_ALLOC | CODE_LOADER | CODE_THREADS, d);
+
+	if (rc)
+		return rc;
+	rc = borrow_finish(&s->b, &s->r, s->block.marker, clock_now() + BOOT_LIMIT, &clone, &sig);
+	if (rc == -EFAULT)
+		return session_fault(s, sig, d);
+	if (rc)
+		return session_give_up(s, rc, "waiting for pthread_create", d);
+	rc = boot_result(s, &boot_rc);
+	if (rc == 0 && !boot_rc && !clone)
+		rc = -EPROTO;
+	if (rc)
+		return session_give_up(s, rc, "starting the proxy", d);
+	if (boot_rc)
+		return create_failed(s, boot_rc, d);
+	rc = borrow_return(&s->b);
+	if (rc)
+		return session_give_up(s, rc, NULL, d);
+	rc = proxy_start(&s->proxy, s->t, &s->r, clone, s->b.options, d);
+	if (rc)
+		return rc;
+	s->proxy.cancel = s->o.cancel;
+	s->proxy_on = true;
+	return 0;
+}
+
+int session_call_proxy(struct session *s, struct call *v, size_t n, struct diag *d)
+{
+	uint64_t block = s->r.block;
+	pid_t pid = s->t->pid;
+	uint32_t counts[2] = { (uint32_t)n, 0 };
+	int rc = mem_write(pid, block + offsetof(struct hm_block, slot), s->block.slot,
+			   n * sizeof(struct hm_slot));
+
+	if (rc == 0)
+		rc = mem_write(pid, block + offsetof(struct hm_block, n_calls), counts,
+			       sizeof(counts));
+	if (rc == 0 && s->used)
+		rc = mem_write(pid, s->r.scratch, s->scratch, s->used);
+	if (rc)
+		return target_alive(s->t) ? diag_internal(d, rc, "writing the calls")
+					  : session_died(s, d);
+	rc = proxy_run(&s->proxy, s->o.timeout_ns, d);
+	return rc ? rc : session_results(s, v, n, d);
+}

@@ -17,10 +17,10 @@ static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
 {
 	switch (rc) {
 	case -ESRCH:
-		return target_alive(t) ?
-			       diag_fail(d, rc, HM_GONE, "no-thread", "`threads` lists them",
-					 "process %d has no thread %d", t->pid, tid) :
-			       target_gone(t, d);
+		return target_alive(t)
+			       ? diag_fail(d, rc, HM_GONE, "no-thread", "`threads` lists them",
+					   "process %d has no thread %d", t->pid, tid)
+			       : target_gone(t, d);
 	case -EPERM:
 		preflight_explain_eperm(t, d);
 		return rc;

@@ -11,8 +11,9 @@
 #include "unwind.h"
 
 /*
- * Frames of one thread, which is held only while it is unwound and goes back to the call it was in. At most max frames;
- * complete as in unwinder_run. *held_ns is how long. Errors: exit 3 no such thread, 4 not permitted, 6 stopped.
+ * Frames of one thread, which is held only while it is unwound and goes back to the call it was in.
+ * At most max frames; complete as in unwinder_run. *held_ns is how long. Errors: exit 3 no such
+ * thread, 4 not permitted, 6 stopped.
  */
 HM_MUST_CHECK int backtrace_thread(const struct target *t, const struct modules *mods, pid_t tid,
 				   struct frame *v, size_t max, size_t *n, bool *complete,

@@ -316,7 +316,8 @@ static int take_stack(struct proxy *p, bool can_unmap)
 	}
 	if (!can_unmap)
 		return tracee_detach(&p->th, 0);
-	/* the loop keeps the number of exit(2) in a register: those that munmap does not need stay as they are */
+	/* the loop keeps the number of exit(2) in a register: those that munmap does not need stay
+	 * as they are */
 	for (unsigned i = 0; i < 6; i++)
 		arg[i] = arch_syscall_arg(&regs, i);
 	arg[0] = p->r->guard;

@@ -15,6 +15,8 @@
 #define DEFAULT_DEADLINE (2 * NS_PER_SEC)
 #define DEFAULT_TIMEOUT	 (30 * NS_PER_SEC)
 
+_Static_assert(SESSION_MAX_CALLS <= HM_MAX_CALLS, "a batch must fit into the block");
+
 static void session_free(struct session *s)
 {
 	borrow_free(&s->b);
@@ -61,7 +63,7 @@ int session_open(const struct target *t, const struct modules *mods, const struc
 
 int session_call(struct session *s, struct call *v, size_t n, struct diag *d)
 {
-	if (n == 0 || n > SESSION_MAX_CALLS || n > HM_MAX_CALLS)
+	if (n == 0 || n > SESSION_MAX_CALLS)
 		return diag_internal(d, -EINVAL, "too many calls in one batch");
 	if (s->running)
 		return diag_fail(d, -EBUSY, HM_RUNNING, "still-running", "",

@@ -34,11 +34,16 @@ int session_maps(struct session *s, struct diag *d)
 	return 0;
 }
 
+static size_t payload_len(void)
+{
+	return (size_t)(payload_end - payload_begin);
+}
+
 static int prepare_payload(struct session *s)
 {
 	uint64_t distance = s->r.block - s->r.base;
 
-	s->text_len = (size_t)(payload_end - payload_begin);
+	s->text_len = payload_len();
 	s->text = malloc(s->text_len);
 	if (!s->text)
 		return -ENOMEM;
@@ -110,7 +115,7 @@ static void prepare_block(struct session *s)
 
 static int place_region(struct session *s, struct diag *d)
 {
-	size_t text = (size_t)(payload_end - payload_begin);
+	size_t text = payload_len();
 	uint64_t base;
 
 	region_layout(&s->r, 0, s->mode, text, SESSION_SCRATCH, s->a.tls_size);

@@ -123,7 +123,8 @@ static void run_calls(struct hm_block *b)
 /* A write callback for allocators: void f(void *ignored, const char *text). Finds its block beside
  * the code. */
 void payload_sink(void *ignored, const char *text);
-/* hidden: reached relative to the program counter, never through an address that the linker filled in */
+/* hidden: reached relative to the program counter, never through an address that the linker filled
+ * in */
 extern char payload_entries[] __attribute__((visibility("hidden")));
 
 static struct hm_block *my_block(void)

@@ -32,10 +32,14 @@ static uint64_t word(size_t at)
 
 Test(sigframe, layout_is_the_kernels, .init = setup)
 {
-	arch_regs r = { .rip = 0x1111, .rsp = 0x2222, .rax = 0x3333, .eflags = 0x246, .cs = 0x33, .ss = 0x2b };
+	arch_regs r = {
+		.rip = 0x1111, .rsp = 0x2222, .rax = 0x3333, .eflags = 0x246, .cs = 0x33, .ss = 0x2b
+	};
 	uint64_t fp;
 
-	cr_assert_eq(sigframe_build(&frame, TOP, &r, xstate, facts.xstate_size, 0x55aa, 0xabcd, &facts), 0);
+	cr_assert_eq(
+		sigframe_build(&frame, TOP, &r, xstate, facts.xstate_size, 0x55aa, 0xabcd, &facts),
+		0);
 	cr_expect_eq((frame.sp + 8) % 16, 0, "a function must find its stack aligned");
 	cr_expect_leq(frame.addr + frame.len, TOP);
 	cr_expect_eq(word(0), 0xabcd, "the return address is the trampoline");
@@ -77,7 +81,9 @@ Test(sigframe, refuses_what_does_not_fit, .init = setup)
 
 static arch_regs stopped_in(long nr, long result)
 {
-	return (arch_regs){ .orig_rax = (unsigned long long)nr, .rax = (unsigned long long)result, .rip = 0x1002 };
+	return (arch_regs){ .orig_rax = (unsigned long long)nr,
+			    .rax = (unsigned long long)result,
+			    .rip = 0x1002 };
 }
 
 Test(restart, the_kernel_restarts_what_it_can)

@@ -49,7 +49,7 @@ UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildca
 # Headers that are generated, so that the first build makes them before anything includes them.
 GEN_HDR := $(BUILD)/gen/mallctl_table.inc
 
-.PHONY: all test unit live victims demo lint format static install install-deps deps clean FORCE
+.PHONY: all test tests unit live victims demo lint format static install install-deps deps clean FORCE
 .SECONDARY:
 all: $(PROG)
 
@@ -121,6 +121,7 @@ $(BUILD)/tests/live/test_%: $(BUILD)/tests/live/test_%.o $(LIVE_OBJ)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs jansson) -lcriterion
 
 RUN = HEAPMEDIC=$(abspath $(PROG)) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
+tests: $(UNIT_BIN) $(LIVE_BIN)
 test: $(PROG) $(UNIT_BIN) $(LIVE_BIN) victims
 	@$(RUN) $(UNIT_BIN) $(LIVE_BIN)
 unit: $(UNIT_BIN)

@@ -19,6 +19,12 @@ sources=$(list '*.c' '*.h')
 # Analysed with the project's flags; victims and the payload are built with their own.
 own=$(list 'inject/*.c' 'agent/*.c' 'repl/*.c' 'tests/unit/*.c' 'tests/live/*.c' | grep -v '^inject/payload/')
 
+# Such as when git does not trust the directory's owner: nothing found is not nothing wrong.
+[ -n "$own" ] || {
+	echo "lint: git lists no sources here" >&2
+	exit 1
+}
+
 say() {
 	echo "  LINT    $1"
 }

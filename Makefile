@@ -120,13 +120,13 @@ $(BUILD)/tests/live/test_%: $(BUILD)/tests/live/test_%.o $(LIVE_OBJ)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs jansson) -lcriterion
 
-RUN = HEAPMEDIC=$(abspath $(PROG)) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
+RUN = HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
 tests: $(UNIT_BIN) $(LIVE_BIN)
 test: $(PROG) $(UNIT_BIN) $(LIVE_BIN) victims
 	@$(RUN) $(UNIT_BIN) $(LIVE_BIN)
 unit: $(UNIT_BIN)
 	@$(RUN) $(UNIT_BIN)
-live: $(PROG) $(LIVE_BIN) victims
+live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims
 	@$(RUN) $(LIVE_BIN)
 
 # ---- victims: the programs that the live tests attach to. Never with sanitizers, whatever the rest is built with.
@@ -190,6 +190,17 @@ install: $(PROG)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/heapmedic
 	install -m 755 $(PROG) $(DESTDIR)$(PREFIX)/bin/heapmedic
 	for f in scripts/*.hm; do [ ! -e "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(PREFIX)/share/heapmedic/ || exit 1; done
+
+# ---- the same program with places to be killed at, for the live tests only
+FAULT_OBJ := $(patsubst %.c,$(BUILD)/fault/%.o,inject/tracer.c inject/mem.c inject/proxy.c inject/fault_point.c)
+$(BUILD)/fault/%.o: %.c $(BUILD)/flags | $(DEPS) $(GEN_HDR)
+	@echo "  CC      $@"
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LIB_CFLAGS) -DHM_FAULT_POINTS -MMD -MP -c -o $@ $<
+
+$(BUILD)/heapmedic-fault: $(MAIN_OBJ) $(FAULT_OBJ) $(BUILD)/libheapmedic.a
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 clean:
 	rm -rf $(BUILD) build-san build-clang heapmedic heapmedic-static

@@ -54,9 +54,15 @@ int process_open(pid_t pid, const struct session_opts *o, struct process **out, 
 	rc = allocators_find(p, &p->allocs, d);
 	if (rc)
 		goto out_modules;
+	if (!p->pre.injectable && target_ending(&p->t, false)) {
+		rc = -ESRCH;
+		goto out_modules;
+	}
 	*out = p;
 	return 0;
 out_modules:
+	if (target_ending(&p->t, false))
+		rc = target_gone(&p->t, d);
 	modules_free(&p->mods);
 	maps_free(&p->maps);
 out_close:

@@ -335,16 +335,16 @@ int borrow_finish(struct borrow *b, const struct region *r, int marker, uint64_t
 	int rc;
 
 	for (;;) {
-		unsigned long msg = 0;
-
 		rc = tracee_wait(&b->th, deadline, b->cancel);
 		if (rc)
 			return rc;
 		if (boot_done(b, r, marker))
 			return 0;
-		if (b->th.event.kind == EV_CLONE &&
-		    ptrace(PTRACE_GETEVENTMSG, b->th.tid, NULL, &msg) == 0)
-			*clone = (pid_t)msg;
+		if (b->th.event.kind == EV_CLONE) {
+			rc = tracee_new_thread(&b->th, clone);
+			if (rc)
+				return rc;
+		}
 		rc = pass(b, req, sig);
 		if (rc)
 			return rc;
@@ -371,9 +371,8 @@ static int leave_syscall_stop(struct borrow *b)
 		if (rc)
 			return rc;
 	}
-	if (ptrace(PTRACE_INTERRUPT, b->th.tid, NULL, NULL))
-		return -errno;
-	return tracee_resume(&b->th, PTRACE_CONT, 0);
+	rc = tracee_interrupt(&b->th);
+	return rc ? rc : tracee_resume(&b->th, PTRACE_CONT, 0);
 }
 
 /* Brings the thread into a stop from which the kernel will restart its call: EV_TRAP or a signal's.

@@ -72,6 +72,22 @@ static int in_use(const struct target *t, uint64_t base, uint64_t end, pid_t *ti
 	return 0;
 }
 
+/* Mappings [first, end) of one region; those that touch are one range. */
+static void add_ranges(const struct maps *maps, size_t first, size_t end, struct hm_range *range,
+		       size_t max, size_t *n)
+{
+	for (size_t k = first; k < end; k++) {
+		const struct map *m = &maps->v[k];
+
+		if (k > first && *n && m->start == maps->v[k - 1].end)
+			range[*n - 1].len += m->end - m->start;
+		else if (*n < max)
+			range[(*n)++] = (struct hm_range){ m->start, m->end - m->start };
+		else
+			return;
+	}
+}
+
 int leftover_find(const struct target *t, const struct maps *maps, struct hm_range *range,
 		  size_t max, size_t *n, struct leftovers *out)
 {
@@ -96,9 +112,7 @@ int leftover_find(const struct target *t, const struct maps *maps, struct hm_ran
 			continue;
 		}
 		out->regions++;
-		for (size_t k = first; k < i && *n < max; k++)
-			range[(*n)++] = (struct hm_range){ maps->v[k].start,
-							   maps->v[k].end - maps->v[k].start };
+		add_ranges(maps, first, i, range, max, n);
 	}
 	return 0;
 }

@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fault_point.h"
+
 #define PAGE 4096U
 
 /* Which way the bytes go. */
@@ -114,6 +116,7 @@ int mem_read(pid_t pid, uint64_t addr, void *buf, size_t len)
 
 int mem_write(pid_t pid, uint64_t addr, const void *buf, size_t len)
 {
+	fault_point();
 	/* OUT only reads from the buffer; iovec has no const */
 	return move_all(pid, OUT, addr, (char *)(uintptr_t)buf, len);
 }
@@ -172,6 +175,7 @@ int mem_write_force(int memfd, uint64_t addr, const void *buf, size_t len)
 		return 0;
 	if (!range_ok(addr, len))
 		return -EFAULT;
+	fault_point();
 	n = move_fd(memfd, OUT, addr, (char *)(uintptr_t)buf, len);
 	if (n < 0)
 		return (int)n;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "fault_point.h"
 #include "mem.h"
 
 #define START_LIMIT (5 * NS_PER_SEC)
@@ -73,17 +74,24 @@ static int wait_ready(struct proxy *p, struct hm_block *b)
 	}
 }
 
+static int send_request(const struct proxy *p, enum hm_request what)
+{
+	const char c = (char)what;
+
+	fault_point();
+	return write(p->request, &c, 1) == 1 ? 0 : -errno;
+}
+
 static int open_ends(struct proxy *p, const struct hm_block *b)
 {
-	const char opened = HM_REQ_OPENED;
 	int rc = open_end(p, b->fd_request_host, O_WRONLY | O_NONBLOCK, &p->request);
 
 	if (rc == 0)
 		rc = open_end(p, b->fd_reply_host, O_RDONLY | O_NONBLOCK, &p->reply);
 	if (rc == 0)
 		rc = open_end(p, b->fd_out, O_RDWR, &p->out);
-	if (rc == 0 && write(p->request, &opened, 1) != 1)
-		rc = -errno;
+	if (rc == 0)
+		rc = send_request(p, HM_REQ_OPENED);
 	return rc;
 }
 
@@ -227,15 +235,14 @@ static int still_running(struct proxy *p, int rc, struct diag *d)
 int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
 {
 	uint64_t deadline = clock_now() + timeout_ns;
-	const char c = HM_REQ_CALL;
 	int rc;
 
 	if (p->lost)
 		return diag_fail(d, -EBUSY, HM_RUNNING, "still-running", "",
 				 "an earlier call still runs in the target (thread %d)", p->th.tid);
 	rc = proxy_unpark(p);
-	if (rc == 0 && write(p->request, &c, 1) != 1)
-		rc = -errno;
+	if (rc == 0)
+		rc = send_request(p, HM_REQ_CALL);
 	while (rc == 0) {
 		rc = wait_reply(p);
 		if (rc == 0 && p->cancel && *p->cancel)
@@ -343,7 +350,6 @@ static int wait_gone(const struct proxy *p)
 
 int proxy_end(struct proxy *p)
 {
-	const char quit = HM_REQ_QUIT;
 	bool can_unmap;
 	int rc;
 
@@ -361,7 +367,7 @@ int proxy_end(struct proxy *p)
 		return rc;
 	}
 	can_unmap = prepare_end(p) == 0;
-	rc = write(p->request, &quit, 1) == 1 ? 0 : -errno;
+	rc = send_request(p, HM_REQ_QUIT);
 	if (rc == 0)
 		rc = tracee_resume(&p->th, PTRACE_SYSCALL, 0);
 	if (rc == 0)

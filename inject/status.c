@@ -8,7 +8,9 @@
 
 #include "target.h"
 
-#define PF_KTHREAD 0x00200000U /* linux/sched.h; shown in field 9 of stat */
+/* linux/sched.h; shown in field 9 of stat */
+#define PF_EXITING 0x00000004U
+#define PF_KTHREAD 0x00200000U
 
 /* Writes the escape of c into e (room for 5), returns its length. */
 static size_t escape_char(unsigned char c, char e[5])
@@ -127,6 +129,13 @@ bool stat_is_kthread(const char *text)
 	uint64_t flags;
 
 	return stat_field(text, 9, &flags) == 0 && (flags & PF_KTHREAD);
+}
+
+bool stat_is_exiting(const char *text)
+{
+	uint64_t flags;
+
+	return stat_field(text, 9, &flags) == 0 && (flags & PF_EXITING);
 }
 
 /* ---- status */

@@ -42,6 +42,8 @@ HM_MUST_CHECK int stat_parse(const char *text, char *state, uint64_t *start_time
 HM_MUST_CHECK int stat_comm(const char *text, char *dst, size_t size);
 /* PF_KTHREAD in the flags of a stat file (field 9): a thread of the kernel, without user memory. */
 bool stat_is_kthread(const char *text);
+/* From the same field: the task is in do_exit (PF_EXITING). */
+bool stat_is_exiting(const char *text);
 
 /* Copies a string of the target with control characters and non-ASCII escaped (\n, \x1b); never
  * overflows. */

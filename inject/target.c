@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_pidfd_open
@@ -16,6 +17,9 @@
 #endif
 
 #define STAT_MAX ((size_t)16 * 1024)
+/* How long the end of a process may take before it is something else: a quarter of a second. */
+#define ENDING_NAPS   25
+#define ENDING_NAP_MS 10
 
 /* ---- reading /proc */
 
@@ -239,6 +243,8 @@ int target_open(pid_t pid, struct target *t, struct diag *d)
 	err = check_proc(d);
 	if (!err)
 		err = identify(t, d);
+	if (err == -EOPNOTSUPP && target_ending(t, false))
+		err = target_gone(t, d);
 	if (err)
 		target_close(t);
 	return err;
@@ -275,4 +281,36 @@ int target_gone(const struct target *t, struct diag *d)
 {
 	return diag_fail(d, -ESRCH, HM_GONE, "gone", "nothing is left to do",
 			 "process %d (%s) has ended", (int)t->pid, t->comm);
+}
+
+/* The main thread is on its way out, or out. */
+static bool main_thread_exiting(const struct target *t)
+{
+	uint64_t start;
+	char *stat, state;
+	size_t len;
+	bool exiting;
+
+	if (proc_read(t->procfd, "stat", STAT_MAX, &stat, &len))
+		return true;
+	exiting = stat_is_exiting(stat) || stat_parse(stat, &state, &start, NULL) || state == 'Z' ||
+		  state == 'X';
+	free(stat);
+	return exiting;
+}
+
+bool target_ending(const struct target *t, bool suspected)
+{
+	const struct timespec nap = { .tv_nsec = ENDING_NAP_MS * 1000000L };
+
+	if (!target_alive(t))
+		return true;
+	if (!suspected && !main_thread_exiting(t))
+		return false;
+	for (int i = 0; i < ENDING_NAPS; i++) {
+		nanosleep(&nap, NULL);
+		if (!target_alive(t))
+			return true;
+	}
+	return false;
 }

@@ -33,6 +33,14 @@ void target_close(struct target *t);
 /* True while the process opened is still there and not a zombie: same pid, same start time. */
 bool target_alive(const struct target *t);
 
+/*
+ * True if the process is gone, or is being torn down and gone within a moment: the end of a process
+ * is not instant (exit_group(2) kills its threads one by one, and its memory goes first), and what
+ * fails in between fails for that reason. Waits for it only when the kernel shows the main thread
+ * as exiting, or when suspected is set.
+ */
+bool target_ending(const struct target *t, bool suspected);
+
 /* Fills d with exit 3 "gone" and returns -ESRCH. */
 int target_gone(const struct target *t, struct diag *d);
 

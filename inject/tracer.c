@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "clock.h"
+#include "fault_point.h"
 
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
@@ -16,7 +17,10 @@
 /* glibc declares ptrace's first argument as an enum; the kernel's newer requests are not in it. */
 static int request(int req, pid_t tid, uintptr_t addr, uintptr_t data)
 {
-	long rc = ptrace((enum __ptrace_request)req, tid, (void *)addr, (void *)data);
+	long rc;
+
+	fault_point();
+	rc = ptrace((enum __ptrace_request)req, tid, (void *)addr, (void *)data);
 
 	return rc < 0 ? -errno : 0;
 }
@@ -36,6 +40,21 @@ int tracee_seize(struct tracee *t, pid_t tid, unsigned long options)
 int tracee_options(struct tracee *t, unsigned long options)
 {
 	return request(PTRACE_SETOPTIONS, t->tid, 0, options);
+}
+
+int tracee_interrupt(struct tracee *t)
+{
+	return request(PTRACE_INTERRUPT, t->tid, 0, 0);
+}
+
+int tracee_new_thread(const struct tracee *t, pid_t *tid)
+{
+	unsigned long msg = 0;
+	int rc = request(PTRACE_GETEVENTMSG, t->tid, 0, (uintptr_t)&msg);
+
+	if (rc == 0)
+		*tid = (pid_t)msg;
+	return rc;
 }
 
 int tracee_resume(struct tracee *t, int req, int sig)
@@ -83,7 +102,7 @@ int tracee_stop(struct tracee *t, uint64_t deadline)
 
 	t->stopped_at = clock_now();
 	for (;;) {
-		rc = request(PTRACE_INTERRUPT, t->tid, 0, 0);
+		rc = tracee_interrupt(t);
 		if (rc)
 			return rc;
 		rc = tracee_wait(t, deadline, NULL);

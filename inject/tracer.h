@@ -41,6 +41,10 @@ HM_MUST_CHECK int tracee_options(struct tracee *t, unsigned long options);
  * -ETIMEDOUT: not stopped by the deadline, still seized.
  */
 HM_MUST_CHECK int tracee_stop(struct tracee *t, uint64_t deadline);
+/* Only asks: the stop comes at the thread's next way out of the kernel. */
+HM_MUST_CHECK int tracee_interrupt(struct tracee *t);
+/* At EV_CLONE: the new thread. */
+HM_MUST_CHECK int tracee_new_thread(const struct tracee *t, pid_t *tid);
 /* Lets a stopped thread run on: req is PTRACE_CONT or PTRACE_SYSCALL, sig 0 or the signal to
  * deliver. */
 HM_MUST_CHECK int tracee_resume(struct tracee *t, int req, int sig);

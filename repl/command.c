@@ -152,13 +152,17 @@ static int audit(struct run *r, const char *phase, const char *result, struct di
 	return audit_write(r->c->audit, &record, d);
 }
 
-/* The target's end can show anywhere, as ESRCH or worse; it is no fault of ours then. */
+/*
+ * The target's end can show anywhere, as ESRCH or worse; it is no fault of ours then. Refusals that
+ * name a cause are believed unless the kernel shows it on its way out.
+ */
 static int check_gone(struct run *r, int err)
 {
 	const struct process *p = r->c->process;
+	bool suspected = err == -ESRCH || r->d.exit == HM_INTERNAL ||
+			 (r->d.exit == HM_CALL_FAILED && strncmp(r->d.code, "proxy-", 6) == 0);
 
-	if ((err != -ESRCH && r->d.exit != HM_INTERNAL) || r->d.exit == HM_DIED || !p ||
-	    target_alive(&p->t))
+	if (!p || r->d.exit == HM_DIED || r->d.exit == HM_USAGE || !target_ending(&p->t, suspected))
 		return err;
 	return target_gone(&p->t, &r->d);
 }

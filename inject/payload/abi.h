@@ -22,7 +22,7 @@
 #define HM_BLOCK_MAGIC 0x6369646d70616568ULL /* "heapmdic" */
 #define HM_NAME	       "heapmedic"
 #define HM_MAX_CALLS   64
-#define HM_MAX_REAP    64
+#define HM_MAX_REAP    256
 
 enum hm_mode { HM_MODE_PROXY = 1, HM_MODE_DIRECT = 2 };
 

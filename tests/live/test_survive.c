@@ -131,21 +131,6 @@ static uint64_t typical_run(const struct victim *v)
 	return ns[3];
 }
 
-/* A proxy that nobody has opened leaves by itself after some seconds. */
-static void await_threads(const struct victim *v, size_t n)
-{
-	pid_t tid[STATE_MAX];
-	size_t now = 0;
-
-	for (int i = 0; i < 1500; i++) {
-		now = proc_tids(v->pid, tid, STATE_MAX);
-		if (now == n)
-			return;
-		sleep_ns(10000000);
-	}
-	cr_assert_fail("15 s after the last kill there are %zu threads, not %zu", now, n);
-}
-
 static void killed_at_random(const char *name, const char *arg1, const char *arg2)
 {
 	const char *pid_arg[] = { "-p", NULL, "trim", NULL };
@@ -174,7 +159,7 @@ static void killed_at_random(const char *name, const char *arg1, const char *arg
 	}
 	cr_assert_gt(killed, KILLS / 4, "only %u of %d runs were killed before their end", killed,
 		     KILLS);
-	await_threads(&v, state.threads);
+	state_await_threads(&v, state.threads);
 	/* The next whole run finds what is left and takes it away. */
 	run_ok(v.pid, "trim", NULL);
 	state_same(&v, &state, STATE_EXACT);

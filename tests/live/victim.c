@@ -385,3 +385,18 @@ void state_same(const struct victim *v, const struct state *before, enum state_f
 	}
 	cr_assert_eq(before->fds, now.fds, "it had %zu descriptors, now %zu", before->fds, now.fds);
 }
+
+/* A proxy that nobody has opened leaves by itself after some seconds. */
+void state_await_threads(const struct victim *v, size_t n)
+{
+	pid_t tid[STATE_MAX];
+	size_t now = 0;
+
+	for (int i = 0; i < 500; i++) {
+		now = proc_tids(v->pid, tid, STATE_MAX);
+		if (now == n)
+			return;
+		sleep_ns(10000000);
+	}
+	cr_assert_fail("5 s after the last kill there are %zu threads, not %zu", now, n);
+}

@@ -75,4 +75,6 @@ void proc_wait_state(pid_t pid, const char *letters);
 size_t proc_tids(pid_t pid, pid_t *tid, size_t max);
 uint64_t now_ns(void);
 void sleep_ns(uint64_t ns);
+/* Waits until the victim has n threads again: what a killed run left behind ends within 5 s. */
+void state_await_threads(const struct victim *v, size_t n);
 #endif

@@ -2,8 +2,8 @@
 #ifndef HM_FAULT_POINT_H
 #define HM_FAULT_POINT_H
 /*
- * Where the tests kill us: before each request that touches the target. Only a program that is built for it
- * (HM_FAULT_POINTS, see build/heapmedic-fault in the Makefile) has any code here.
+ * Where the tests kill us: before each request that touches the target. Only a program that is
+ * built for it (HM_FAULT_POINTS, see build/heapmedic-fault in the Makefile) has any code here.
  */
 #ifdef HM_FAULT_POINTS
 void fault_point(void);

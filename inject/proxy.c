@@ -215,7 +215,7 @@ static int fault(struct proxy *p, struct diag *d)
 	/* the signal is the target's own now: nobody can say that its heap is still whole */
 	(void)!tracee_detach(&p->th, sig);
 	return diag_fail(d, -EFAULT, HM_DIED, "target-died",
-			 "its heap was damaged before the call; restart it and look at its core",
+			 "look at its core; a heap that was damaged before is the usual cause",
 			 "the call ended in signal %d (SIG%s)%s%s", sig, sigabbrev_np(sig),
 			 words[0] ? ", the allocator said: " : "", words);
 }

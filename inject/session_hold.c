@@ -10,14 +10,18 @@
 #include "preflight.h"
 #include "threads.h"
 
-#define TRIES_PER_ROUND 8
-#define FIRST_NAP	(200 * 1000ULL)
-#define LONGEST_NAP	(20 * NS_PER_MS)
+/* Holds in the first round; each round may make twice as many, so that every thread gets its turn.
+ */
+#define FIRST_HOLDS 8
+#define MOST_HOLDS  1024
+#define FIRST_NAP   (200 * 1000ULL)
+#define LONGEST_NAP (20 * NS_PER_MS)
 
 struct search {
 	uint64_t deadline;
-	unsigned tries;
-	pid_t tid; /* the last one tried, and why not */
+	unsigned tries;	      /* looks at a thread, held or not */
+	unsigned holds, most; /* threads held so far; at most so many in one round */
+	pid_t tid;	      /* the last one tried, and why not */
 	char reason[200];
 };
 
@@ -52,8 +56,10 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 	const char *why;
 	int rc = th->sp ? safepoint_preview(&s->b.sp, th->sp, th->pc, th->tcb) : 0;
 
-	if (rc == 0)
+	if (rc == 0) {
+		f->holds++;
 		rc = borrow_hold(&s->b, tid, f->deadline);
+	}
 	if (rc == 0)
 		return 0;
 	switch (rc) {
@@ -90,7 +96,8 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 static int try_round(struct session *s, struct search *f, struct diag *d)
 {
 	struct threads list;
-	unsigned tried = 0;
+	unsigned before = f->holds;
+	bool found = false;
 	int rc = session_maps(s, d);
 
 	if (rc)
@@ -105,20 +112,25 @@ static int try_round(struct session *s, struct search *f, struct diag *d)
 		return diag_internal(d, rc, "ranking threads");
 	}
 	rc = 1;
-	for (size_t i = 0; i < list.n && tried < TRIES_PER_ROUND && rc == 1; i++) {
+	for (size_t i = 0; i < list.n && f->holds - before < f->most && rc == 1; i++) {
 		const struct thread *th = &list.v[i];
 
 		if (s->o.thread && th->tid != s->o.thread)
 			continue;
+		found = true;
 		if (!th->usable) {
 			snprintf(f->reason, sizeof(f->reason), "thread %d: %s", th->tid,
 				 th->reason ? th->reason : "not usable");
 			continue;
 		}
-		tried++;
 		rc = try_thread(s, th, f, d);
 	}
 	threads_free(&list);
+	if (f->most < MOST_HOLDS)
+		f->most *= 2;
+	if (s->o.thread && !found)
+		return diag_fail(d, -ESRCH, HM_GONE, "no-such-thread", "`threads` lists them",
+				 "process %d has no thread %d", s->t->pid, s->o.thread);
 	return rc;
 }
 
@@ -130,7 +142,7 @@ static bool cancelled(const struct session *s)
 /* 0 with a thread held at a safe point, or a diag. */
 int session_hold(struct session *s, unsigned forbid, struct diag *d)
 {
-	struct search f = { .deadline = clock_now() + s->o.deadline_ns };
+	struct search f = { .deadline = clock_now() + s->o.deadline_ns, .most = FIRST_HOLDS };
 	uint64_t nap = FIRST_NAP;
 	int rc;
 

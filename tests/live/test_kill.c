@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * heapmedic is killed in front of each single request that touches the target, one after another, until a run gets
- * through. (test_survive kills at random times instead.)
+ * heapmedic is killed in front of each single request that touches the target, one after another,
+ * until a run gets through. (test_survive kills at random times instead.)
  */
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -39,8 +39,8 @@ static bool killed_at(unsigned point, const char *const *args)
 	return killed;
 }
 
-static void killed_everywhere(const char *name, const char *arg1, const char *arg2, const char *command,
-			      unsigned expect)
+static void killed_everywhere(const char *name, const char *arg1, const char *arg2,
+			      const char *command, unsigned expect)
 {
 	static struct state state;
 	const char *args[] = { "-p", NULL, command, NULL };

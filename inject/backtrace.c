@@ -8,7 +8,9 @@
 
 #include "clock.h"
 #include "preflight.h"
-#include "safepoint.h"
+#include "restart.h"
+#include "slept.h"
+#include "stray.h"
 #include "tracer.h"
 
 #define STOP_LIMIT (500 * NS_PER_MS)
@@ -37,35 +39,41 @@ static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
 }
 
 /* The thread goes back to its call; one that a mere stop has interrupted is healed. */
-static int let_go(struct tracee *th, const arch_regs *stopped)
+static int let_go(struct tracee *th, const arch_regs *stopped, uint64_t slept_ns)
 {
 	arch_regs regs;
 	int rc = 0;
 
-	resume_regs(stopped, &regs);
+	restart_regs(stopped, slept_ns, &regs);
 	if (memcmp(&regs, stopped, sizeof(regs)) != 0)
 		rc = tracee_set_regs(th, &regs);
 	return rc ? rc : tracee_detach(th, 0);
 }
 
-static int hold_and_unwind(struct unwinder *u, pid_t tid, struct frame *v, size_t max, size_t *n,
-			   bool *complete, uint64_t *held_ns)
+static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid, struct frame *v,
+			   size_t max, size_t *n, bool *complete, uint64_t *held_ns)
 {
+	struct slept slept;
 	struct tracee th;
 	arch_regs regs;
-	int back;
-	int rc = tracee_seize(&th, tid, 0);
+	int back, rc;
 
+	if (!stray_room())
+		return -ETIMEDOUT;
+	slept_measure(t->procfd, tid, &slept);
+	rc = tracee_seize(&th, tid, 0);
 	if (rc)
 		return rc;
 	rc = tracee_stop(&th, clock_now() + STOP_LIMIT);
+	if (rc == -ETIMEDOUT)
+		stray_add(&th);
 	if (rc)
 		return rc;
 	rc = tracee_regs(&th, &regs);
 	if (rc)
 		return rc;
 	rc = unwinder_run(u, &regs, v, max, n, complete);
-	back = let_go(&th, &regs);
+	back = let_go(&th, &regs, slept_until_stop(t->procfd, tid, &slept, th.stopped_at));
 	*held_ns = clock_now() - th.stopped_at;
 	return back ? back : rc;
 }
@@ -89,7 +97,7 @@ int backtrace_thread(const struct target *t, const struct modules *mods, pid_t t
 	if (rc)
 		return diag_internal(d, rc, "preparing to unwind");
 	wait_begin(&old);
-	rc = hold_and_unwind(u, tid, v, max, n, complete, held_ns);
+	rc = hold_and_unwind(t, u, tid, v, max, n, complete, held_ns);
 	wait_end(&old);
 	unwinder_free(u);
 	return rc ? explain(t, tid, rc, d) : 0;

@@ -11,6 +11,8 @@
 
 #include "clock.h"
 #include "mem.h"
+#include "restart.h"
+#include "stray.h"
 
 /* How long a hijacked system call or the restore may take before something is badly wrong. */
 #define STEP_LIMIT (5 * NS_PER_SEC)
@@ -106,12 +108,25 @@ static bool in_restartable_sequence(const struct borrow *b)
 	return arch_pc(&b->saved.regs) - cs.start < cs.len;
 }
 
+/* For a call whose timeout must not begin anew: how long it had waited when we stopped it. */
+static uint64_t slept_so_far(const struct borrow *b)
+{
+	unsigned arg;
+	int ms;
+
+	if (!b->slept.ns || !restart_timeout(&b->saved.regs, &arg, &ms))
+		return 0;
+	return slept_until_stop(b->t->procfd, b->th.tid, &b->slept, b->th.stopped_at);
+}
+
 static int check_hold(struct borrow *b)
 {
 	int rc = tracee_regs(&b->th, &b->saved.regs);
 
-	if (rc == 0)
-		rc = safepoint_check(&b->sp, &b->saved.regs);
+	if (rc)
+		return rc;
+	b->slept_ns = slept_so_far(b);
+	rc = safepoint_check(&b->sp, &b->saved.regs);
 	if (rc == 0 && arch_syscall(&b->saved.regs) < 0 && in_restartable_sequence(b)) {
 		snprintf(b->sp.reason, sizeof(b->sp.reason), "it is in a restartable sequence");
 		rc = -EAGAIN;
@@ -126,51 +141,12 @@ static int save(struct borrow *b)
 	return rc ? rc : tracee_mask(&b->th, &b->saved.mask);
 }
 
-/* The thread goes back to the call it was stopped in. */
-static int let_go(struct tracee *th)
-{
-	arch_regs regs, back;
-	int rc = tracee_regs(th, &regs);
-
-	if (rc == 0) {
-		resume_regs(&regs, &back);
-		if (memcmp(&regs, &back, sizeof(regs)) != 0)
-			rc = tracee_set_regs(th, &back);
-	}
-	return rc ? rc : tracee_detach(th, th->event.kind == EV_SIGNAL ? th->event.sig : 0);
-}
-
-size_t borrow_collect(struct borrow *b)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < b->strays; i++) {
-		struct tracee *th = &b->stray[i];
-		int rc = tracee_wait(th, 0, NULL);
-
-		if (rc == 0)
-			rc = let_go(th);
-		if (rc && th->seized)
-			b->stray[kept++] = *th;
-	}
-	b->strays = kept;
-	return kept;
-}
-
-/* A thread that will stop only when the kernel is done with it must not be forgotten then. */
-static int keep_stray(struct borrow *b)
-{
-	b->stray[b->strays++] = b->th;
-	b->th.seized = false;
-	return -ETIMEDOUT;
-}
-
 int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 {
 	const uint64_t limit = clock_now() + STOP_LIMIT;
 	int back, rc;
 
-	if (borrow_collect(b) == BORROW_STRAYS)
+	if (!stray_room())
 		return -ETIMEDOUT;
 	rc = tracee_seize(&b->th, tid, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | b->options);
 	if (rc)
@@ -180,7 +156,11 @@ int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 	rc = tracee_stop(&b->th, limit < deadline ? limit : deadline);
 	if (rc) {
 		urgent_end(&b->urgent);
-		return rc == -ETIMEDOUT ? keep_stray(b) : rc;
+		if (rc == -ETIMEDOUT) {
+			stray_add(&b->th);
+			b->th.seized = false;
+		}
+		return rc;
 	}
 	b->sp.tid = tid;
 	rc = check_hold(b);
@@ -233,7 +213,7 @@ static int arm(struct borrow *b)
 	arch_regs back;
 	int rc;
 
-	frame_regs(&b->saved.regs, &back);
+	restart_frame_regs(&b->saved.regs, b->slept_ns, &back);
 	rc = sigframe_build(&b->own_frame, arch_sp(&b->saved.regs) - ARCH_RED_ZONE, &back,
 			    b->saved.xstate, b->saved.xlen, b->saved.mask, b->trampoline,
 			    &b->xsave);
@@ -291,7 +271,7 @@ int borrow_boot(struct borrow *b, const struct region *r, const void *text, size
 	uint64_t entry;
 	int rc;
 
-	frame_regs(&b->saved.regs, &back);
+	restart_frame_regs(&b->saved.regs, b->slept_ns, &back);
 	rc = sigframe_build(&b->region_frame, r->stack + r->stack_len, &back, b->saved.xstate,
 			    b->saved.xlen, b->saved.mask, b->trampoline, &b->xsave);
 	if (rc == 0)
@@ -407,7 +387,7 @@ static int put_back(struct borrow *b)
 	arch_regs regs;
 	int rc;
 
-	resume_regs(&b->saved.regs, &regs);
+	restart_regs(&b->saved.regs, b->slept_ns, &regs);
 	if (b->hijacked) {
 		rc = tracee_set_xstate(&b->th, b->saved.xstate, b->saved.xlen);
 		if (rc == 0)

@@ -10,10 +10,9 @@
 #include "safepoint.h"
 #include "session.h"
 #include "sigframe.h"
+#include "slept.h"
 #include "tracer.h"
 #include "urgent.h"
-
-#define BORROW_STRAYS 4
 
 /*
  * One application thread, borrowed for a moment. At every instant between two requests below,
@@ -31,18 +30,16 @@ struct borrow {
 	unsigned long options; /* PTRACE_O_* beside TRACESYSGOOD and TRACECLONE */
 	struct safepoint sp;
 	const volatile sig_atomic_t *cancel;
+	struct slept slept; /* of the thread that is to be held next; ns 0 if not measured */
 	/* of the thread that is held */
 	struct tracee th;
 	struct saved_state saved;
+	uint64_t slept_ns;	      /* in its call, until it was stopped; 0 not known */
 	bool hijacked;		      /* its registers are not its own */
 	struct sigframe own_frame;    /* on its own stack */
 	struct sigframe region_frame; /* on the stack in the region */
 	struct held held;
 	struct urgent urgent;
-	/* threads that were asked to stop and were stuck in the kernel: let go of when they come
-	 * out */
-	struct tracee stray[BORROW_STRAYS];
-	size_t strays;
 };
 
 HM_MUST_CHECK int borrow_init(struct borrow *b);
@@ -79,9 +76,6 @@ HM_MUST_CHECK int borrow_finish(struct borrow *b, const struct region *r, int ma
 HM_MUST_CHECK int borrow_return(struct borrow *b);
 /* Lets the thread run on in the boot code; the dead man's frame gives it back when that ends. */
 HM_MUST_CHECK int borrow_abandon(struct borrow *b);
-
-/* Lets go of those strays that have stopped by now; returns how many are still stuck. */
-size_t borrow_collect(struct borrow *b);
 
 /* A signal for the boot code's end: ignored by default, not caught, blocked or pending here; 0 if
  * there is none. */

@@ -3,79 +3,18 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "mem.h"
+#include "restart.h"
 #include "threads.h"
-
-/* The kernel's internal restart codes (include/linux/errno.h); only a tracer ever sees them. */
-enum {
-	ERESTARTSYS = 512,
-	ERESTARTNOINTR = 513,
-	ERESTARTNOHAND = 514,
-	ERESTART_RESTARTBLOCK = 516,
-};
 
 #define FRAMES_MAX	 256
 #define FP_XSTATE_MAGIC1 0x46505853U /* in each signal frame's FPU part */
 #define STACK_SCAN_MAX	 ((uint64_t)64 << 20)
-
-bool safepoint_interrupted(const arch_regs *regs, long *nr)
-{
-	int64_t rc = arch_result(regs);
-
-	*nr = arch_syscall(regs);
-	if (*nr < 0)
-		return false;
-	return rc == -EINTR || rc == -ERESTARTSYS || rc == -ERESTARTNOINTR ||
-	       rc == -ERESTARTNOHAND || rc == -ERESTART_RESTARTBLOCK;
-}
-
-void resume_regs(const arch_regs *stopped, arch_regs *out)
-{
-	const struct syscall_fact *f;
-	long nr;
-
-	*out = *stopped;
-	if (!safepoint_interrupted(stopped, &nr) || arch_result(stopped) != -EINTR)
-		return;
-	f = syscall_fact(nr);
-	if (f && f->restart == RESTART_HEAL)
-		arch_set_result(out, -ERESTARTNOHAND);
-}
-
-/* Calls whose timeout is absolute or infinite can be made again as they are. */
-static bool waits_absolute(const arch_regs *r, long nr)
-{
-	uint64_t op = arch_syscall_arg(r, 1) & (uint64_t)FUTEX_CMD_MASK;
-
-	if (nr == SYS_poll)
-		return (int)arch_syscall_arg(r, 2) < 0;
-	return nr == SYS_futex && (op != FUTEX_WAIT || arch_syscall_arg(r, 3) == 0);
-}
-
-void frame_regs(const arch_regs *stopped, arch_regs *out)
-{
-	arch_regs healed;
-	long nr;
-
-	resume_regs(stopped, &healed);
-	*out = healed;
-	if (!safepoint_interrupted(&healed, &nr))
-		arch_no_syscall(out);
-	else if (arch_result(&healed) == -EINTR)
-		arch_no_syscall(out);
-	else if (arch_result(&healed) == -ERESTART_RESTARTBLOCK && !waits_absolute(stopped, nr)) {
-		arch_set_result(out, -EINTR);
-		arch_no_syscall(out);
-	} else {
-		arch_rewind_syscall(out);
-	}
-}
 
 static int unsafe(struct safepoint *s, const char *why)
 {
@@ -112,7 +51,7 @@ static int check_pc(struct safepoint *s, const arch_regs *r)
 	unsigned char before[ARCH_SYSCALL_LEN];
 	long nr;
 
-	if (safepoint_interrupted(r, &nr)) {
+	if (restart_interrupted(r, &nr)) {
 		f = syscall_fact(nr);
 		/* restart_syscall(2) continues a call that an earlier stop interrupted; which one
 		 * is not known, but it is always one of those that the kernel restarts */

@@ -41,20 +41,4 @@ HM_MUST_CHECK int safepoint_check(struct safepoint *s, const arch_regs *regs);
  * it may be.
  */
 HM_MUST_CHECK int safepoint_preview(struct safepoint *s, uint64_t sp, uint64_t pc, uint64_t tp);
-
-/*
- * Is the thread in a system call that was interrupted by the stop? Then *nr is the call; its result
- * is one of the kernel's restart codes or -EINTR.
- */
-bool safepoint_interrupted(const arch_regs *regs, long *nr);
-
-/*
- * Pure: the registers that make the interrupted call right again.
- * resume_regs: for PTRACE_SETREGS before letting go; the kernel restarts the call itself (-EINTR of
- * a call that a mere stop interrupted becomes ERESTARTNOHAND, which still gives way to a real
- * signal handler). frame_regs: for rt_sigreturn, which forgets restart state: the call is made
- * again where that is right, and returns -EINTR where only the kernel knew the remaining time.
- */
-void resume_regs(const arch_regs *stopped, arch_regs *out);
-void frame_regs(const arch_regs *stopped, arch_regs *out);
 #endif

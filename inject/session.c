@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "stray.h"
 
 #define DEFAULT_DEADLINE (2 * NS_PER_SEC)
 #define DEFAULT_TIMEOUT	 (30 * NS_PER_SEC)
@@ -154,7 +155,7 @@ int session_park(struct session *s, struct diag *d)
 {
 	int rc = 0;
 
-	(void)borrow_collect(&s->b);
+	(void)stray_collect();
 	if (s->proxy_on && s->b.options) {
 		/* untraced, its system calls would meet the target's seccomp filter: the next call
 		 * starts a new one */

@@ -91,6 +91,14 @@ static inline uint64_t arch_syscall_arg(const arch_regs *r, unsigned i)
 	return i < 6 ? v[i] : 0;
 }
 
+static inline void arch_set_syscall_arg(arch_regs *r, unsigned i, uint64_t v)
+{
+	unsigned long long *const at[6] = { &r->rdi, &r->rsi, &r->rdx, &r->r10, &r->r8, &r->r9 };
+
+	if (i < 6)
+		*at[i] = v;
+}
+
 static inline void arch_set_syscall_args(arch_regs *r, const uint64_t v[6])
 {
 	r->rdi = v[0];

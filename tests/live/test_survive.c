@@ -34,6 +34,23 @@ Test(survive, every_kind_of_blocking_call, .timeout = 300)
 	victim_stop(&v);
 }
 
+/* Stopped again and again, a wait with a timeout still ends in time. The victim complains if not. */
+Test(survive, a_timeout_does_not_begin_anew)
+{
+	static struct state state;
+	struct victim v;
+
+	victim_start_named(&v, "epoll", "1000", NULL);
+	state_take(&v, &state);
+	for (int i = 0; i < 30; i++) {
+		run_ok(v.pid, "trim", NULL);
+		sleep_ns(100000000);
+		victim_check(&v);
+	}
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+}
+
 static void many_sessions(const char *name, const char *arg, int n)
 {
 	static struct state state;

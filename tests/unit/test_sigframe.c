@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <linux/futex.h>
 #include <string.h>
-#include <sys/syscall.h>
 
-#include "../../inject/safepoint.h"
 #include "../../inject/sigframe.h"
 
 #define TOP 0x7f0000010000ULL
@@ -77,86 +74,4 @@ Test(sigframe, refuses_what_does_not_fit, .init = setup)
 	cr_expect_eq(sigframe_build(&frame, TOP, &r, xstate, 100, 0, 1, &facts), -EINVAL);
 	facts.xstate_size = 60000;
 	cr_expect_eq(sigframe_build(&frame, TOP, &r, xstate, sizeof(xstate), 0, 1, &facts), -E2BIG);
-}
-
-static arch_regs stopped_in(long nr, long result)
-{
-	return (arch_regs){ .orig_rax = (unsigned long long)nr,
-			    .rax = (unsigned long long)result,
-			    .rip = 0x1002 };
-}
-
-Test(restart, the_kernel_restarts_what_it_can)
-{
-	arch_regs in = stopped_in(SYS_read, -512), out;
-
-	resume_regs(&in, &out);
-	cr_expect_eq(memcmp(&in, &out, sizeof(in)), 0, "a restart code goes back as it is");
-}
-
-Test(restart, an_epoll_wait_does_not_see_eintr)
-{
-	arch_regs in = stopped_in(SYS_epoll_wait, -EINTR), out;
-
-	resume_regs(&in, &out);
-	cr_expect_eq((long)out.rax, -514, "ERESTARTNOHAND: restarts unless a handler runs");
-	cr_expect_eq((long)out.orig_rax, SYS_epoll_wait);
-}
-
-Test(restart, close_and_connect_are_never_repeated)
-{
-	const long calls[] = { SYS_close, SYS_connect };
-
-	for (size_t i = 0; i < 2; i++) {
-		arch_regs in = stopped_in(calls[i], -EINTR), out;
-
-		resume_regs(&in, &out);
-		cr_expect_eq((long)out.rax, -EINTR);
-		frame_regs(&in, &out);
-		cr_expect_eq((long)out.rax, -EINTR);
-		cr_expect_eq(out.rip, 0x1002);
-	}
-}
-
-Test(restart, the_frame_makes_the_call_again)
-{
-	arch_regs in = stopped_in(SYS_read, -512), out;
-
-	frame_regs(&in, &out);
-	cr_expect_eq(out.rip, 0x1000);
-	cr_expect_eq(out.rax, SYS_read);
-	cr_expect_eq((long)out.orig_rax, -1);
-}
-
-Test(restart, the_frame_cannot_keep_a_relative_timeout)
-{
-	arch_regs in = stopped_in(SYS_nanosleep, -516), out;
-
-	frame_regs(&in, &out);
-	cr_expect_eq((long)out.rax, -EINTR);
-	cr_expect_eq(out.rip, 0x1002);
-	in = stopped_in(SYS_futex, -516);
-	in.rsi = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
-	in.r10 = 0x5000;
-	frame_regs(&in, &out);
-	cr_expect_eq(out.rax, SYS_futex, "an absolute timeout is right again");
-	in.rsi = FUTEX_WAIT;
-	frame_regs(&in, &out);
-	cr_expect_eq((long)out.rax, -EINTR, "a relative one is not");
-	in = stopped_in(SYS_poll, -516);
-	in.rdx = 100;
-	frame_regs(&in, &out);
-	cr_expect_eq((long)out.rax, -EINTR, "the rest of 100 ms is not known");
-	in.rdx = 0xffffffff;
-	frame_regs(&in, &out);
-	cr_expect_eq(out.rax, SYS_poll, "a wait without end is the same again");
-}
-
-Test(restart, a_finished_call_stays_finished)
-{
-	arch_regs in = stopped_in(SYS_write, 42), out;
-
-	frame_regs(&in, &out);
-	cr_expect_eq((long)out.rax, 42);
-	cr_expect_eq(out.rip, 0x1002);
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "stray.h"
+
+#include <string.h>
+
+#include "restart.h"
+
+static _Thread_local struct tracee stray[STRAY_MAX];
+static _Thread_local size_t strays;
+
+bool stray_room(void)
+{
+	return stray_collect() < STRAY_MAX;
+}
+
+void stray_add(const struct tracee *th)
+{
+	if (strays < STRAY_MAX)
+		stray[strays++] = *th;
+}
+
+/* The thread goes back to the call it was stopped in. */
+static int let_go(struct tracee *th)
+{
+	arch_regs regs, back;
+	int rc = tracee_regs(th, &regs);
+
+	if (rc == 0) {
+		restart_regs(&regs, 0, &back);
+		if (memcmp(&regs, &back, sizeof(regs)) != 0)
+			rc = tracee_set_regs(th, &back);
+	}
+	return rc ? rc : tracee_detach(th, th->event.kind == EV_SIGNAL ? th->event.sig : 0);
+}
+
+size_t stray_collect(void)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < strays; i++) {
+		struct tracee *th = &stray[i];
+		int rc = th->stopped ? 0 : tracee_wait(th, 0, NULL);
+
+		if (rc == 0)
+			rc = let_go(th);
+		if (rc && th->seized)
+			stray[kept++] = *th;
+	}
+	strays = kept;
+	return kept;
+}

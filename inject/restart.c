@@ -60,9 +60,9 @@ static void shorten(const arch_regs *stopped, uint64_t slept_ns, arch_regs *out)
 	if (!slept_ns || !restart_timeout(stopped, &arg, &ms))
 		return;
 	left = ms * NS_PER_MS_SIGNED - (int64_t)(slept_ns < INT64_MAX ? slept_ns : INT64_MAX);
-	arch_set_syscall_arg(
-		out, arg,
-		left > 0 ? (uint64_t)((left + NS_PER_MS_SIGNED - 1) / NS_PER_MS_SIGNED) : 0);
+	arch_set_syscall_arg(out, arg,
+			     left > 0 ? (uint64_t)((left + NS_PER_MS_SIGNED - 1) / NS_PER_MS_SIGNED)
+				      : 0);
 }
 
 void restart_regs(const arch_regs *stopped, uint64_t slept_ns, arch_regs *out)

@@ -12,7 +12,8 @@
 #include "target.h"
 
 #define SCHED_MAX ((size_t)16 * 1024)
-/* The clocks of two readings are close, not equal: what we take for slept must not be more than it was. */
+/* The clocks of two readings are close, not equal: what we take for slept must not be more than it
+ * was. */
 #define MARGIN_NS 500000ULL
 
 static const char *value_of(const char *text, const char *key)

@@ -8,9 +8,10 @@
 #include "diag.h"
 
 /*
- * How long a sleeping thread has slept. The kernel tells the time at which a thread last ran (se.exec_start of
- * /proc/PID/task/TID/sched, in the clock of its CPU), which for a thread asleep is when it fell asleep. A look at
- * ourselves on the same CPU tells the time now. nr_switches proves later that it has not run in between.
+ * How long a sleeping thread has slept. The kernel tells the time at which a thread last ran
+ * (se.exec_start of /proc/PID/task/TID/sched, in the clock of its CPU), which for a thread asleep
+ * is when it fell asleep. A look at ourselves on the same CPU tells the time now. nr_switches
+ * proves later that it has not run in between.
  */
 struct slept {
 	uint64_t ns;	   /* asleep so far when at was taken; 0: not known */
@@ -23,8 +24,8 @@ HM_MUST_CHECK int slept_parse(const char *text, uint64_t *exec_start_ns, uint64_
 /* Measures; ns stays 0 where it cannot be known. Moves us to the thread's CPU for a moment. */
 void slept_measure(int procfd, pid_t tid, struct slept *out);
 /*
- * For a thread that has been stopped since: its sleep until the stop, or 0 if that stop is not the only thing that has
- * woken it since the measurement.
+ * For a thread that has been stopped since: its sleep until the stop, or 0 if that stop is not the
+ * only thing that has woken it since the measurement.
  */
 uint64_t slept_until_stop(int procfd, pid_t tid, const struct slept *s, uint64_t stopped_at);
 #endif

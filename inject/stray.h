@@ -7,9 +7,9 @@
 #include "tracer.h"
 
 /*
- * Threads that were asked to stop and did not, because the kernel would not let them (uninterruptible sleep). The
- * request cannot be taken back: they stop when they come out, and somebody must let them go then. The list belongs to
- * the calling thread, as tracing does.
+ * Threads that were asked to stop and did not, because the kernel would not let them
+ * (uninterruptible sleep). The request cannot be taken back: they stop when they come out, and
+ * somebody must let them go then. The list belongs to the calling thread, as tracing does.
  */
 #define STRAY_MAX 8
 
@@ -17,6 +17,7 @@
 bool stray_room(void);
 /* Takes a seized thread over. */
 void stray_add(const struct tracee *th);
-/* Lets go of those that have stopped by now; returns how many are still stuck. To be called from time to time. */
+/* Lets go of those that have stopped by now; returns how many are still stuck. To be called from
+ * time to time. */
 size_t stray_collect(void);
 #endif

@@ -10,6 +10,7 @@
 #include <readline/readline.h>
 
 #include "../agent/process.h"
+#include "../inject/stray.h"
 #include "../inject/threads.h"
 #include "complete.h"
 #include "history.h"
@@ -19,6 +20,7 @@
 
 #define MAX_MATCHES 600
 #define POLL_MS	    1000 /* where there is no pidfd to wait for */
+#define STRAY_NS    20000000L
 
 enum woken { WOKEN_LINE, WOKEN_EOF, WOKEN_CANCEL, WOKEN_LEAVE, WOKEN_EXITED };
 
@@ -151,7 +153,10 @@ static bool target_has_exited(const struct context *c)
 /* One wait for a key, a signal or the target's end. Signals get through only inside ppoll(2). */
 static bool wait_once(struct context *c, enum woken *why)
 {
-	struct timespec tick = { .tv_sec = POLL_MS / 1000 };
+	/* a thread that was stuck when it was asked to stop waits for us when it comes out */
+	bool stuck = stray_collect() > 0;
+	struct timespec tick = { .tv_sec = stuck ? 0 : POLL_MS / 1000,
+				 .tv_nsec = stuck ? STRAY_NS : 0 };
 	int pidfd = c->process ? c->process->t.pidfd : -1;
 	struct pollfd fds[2] = {
 		{ .fd = STDIN_FILENO, .events = POLLIN },
@@ -162,7 +167,7 @@ static bool wait_once(struct context *c, enum woken *why)
 
 	signals_block(&before);
 	if (!*signals_cancel())
-		n = ppoll(fds, 2, pidfd < 0 ? &tick : NULL, &before);
+		n = ppoll(fds, 2, pidfd < 0 || stuck ? &tick : NULL, &before);
 	signals_unblock(&before);
 	if (signals_leaving())
 		*why = WOKEN_LEAVE;

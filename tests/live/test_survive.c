@@ -34,7 +34,8 @@ Test(survive, every_kind_of_blocking_call, .timeout = 300)
 	victim_stop(&v);
 }
 
-/* Stopped again and again, a wait with a timeout still ends in time. The victim complains if not. */
+/* Stopped again and again, a wait with a timeout still ends in time. The victim complains if not.
+ */
 Test(survive, a_timeout_does_not_begin_anew)
 {
 	static struct state state;

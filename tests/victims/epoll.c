@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * epoll MS: one thread that waits in epoll_wait for MS, again and again. A wait must not end early, and one that was
- * interrupted must not begin anew: late by more than a third is wrong too.
+ * epoll MS: one thread that waits in epoll_wait for MS, again and again. A wait must not end early,
+ * and one that was interrupted must not begin anew: late by more than a third is wrong too.
  */
 #include <sys/epoll.h>
 
@@ -24,9 +24,11 @@ int main(int argc, char **argv)
 		if (n)
 			wrong("epoll_wait: %s", n < 0 ? strerror(errno) : "an event");
 		if (took < (uint64_t)ms * MS)
-			wrong("epoll_wait of %d ms took %llu us", ms, (unsigned long long)took / 1000);
+			wrong("epoll_wait of %d ms took %llu us", ms,
+			      (unsigned long long)took / 1000);
 		if (took > (uint64_t)ms * MS * 4 / 3)
-			wrong("epoll_wait of %d ms took %llu us", ms, (unsigned long long)took / 1000);
+			wrong("epoll_wait of %d ms took %llu us", ms,
+			      (unsigned long long)took / 1000);
 	}
 	return 0;
 }

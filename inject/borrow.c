@@ -424,6 +424,8 @@ int borrow_return(struct borrow *b)
 	if (rc == 0)
 		rc = tracee_detach(&b->th, sig);
 	urgent_end(&b->urgent);
+	if (rc == -ESRCH)
+		tracee_reap(&b->th, STOP_LIMIT);
 	if (rc == 0) {
 		b->hijacked = false;
 		account(b);
@@ -442,6 +444,8 @@ int borrow_abandon(struct borrow *b)
 	if (rc == 0)
 		rc = tracee_detach(&b->th, b->th.event.kind == EV_SIGNAL ? b->th.event.sig : 0);
 	urgent_end(&b->urgent);
+	if (rc == -ESRCH)
+		tracee_reap(&b->th, STOP_LIMIT);
 	if (rc == 0)
 		account(b);
 	return rc;

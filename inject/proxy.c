@@ -232,6 +232,11 @@ static int still_running(struct proxy *p, int rc, struct diag *d)
 			 p->th.tid);
 }
 
+void proxy_reap(struct proxy *p)
+{
+	tracee_reap(&p->th, STOP_LIMIT);
+}
+
 int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
 {
 	uint64_t deadline = clock_now() + timeout_ns;
@@ -255,7 +260,8 @@ int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
 	if (rc == -EFAULT)
 		return fault(p, d);
 	p->lost = true;
-	if (!target_alive(p->t))
+	proxy_reap(p);
+	if (target_ending(p->t, true))
 		return diag_fail(d, -ESRCH, HM_DIED, "target-died",
 				 "look at its log or core for the cause",
 				 "process %d ended while the call was running", p->t->pid);

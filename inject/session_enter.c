@@ -52,6 +52,13 @@ int session_died(const struct session *s, struct diag *d)
 			 "process %d or its thread ended while it was borrowed", s->t->pid);
 }
 
+int session_lost(struct session *s, int rc, const char *what, struct diag *d)
+{
+	if (s->proxy_on)
+		proxy_reap(&s->proxy);
+	return target_ending(s->t, true) ? session_died(s, d) : diag_internal(d, rc, what);
+}
+
 /* After an error with a thread held: give it back, and say so if even that fails. */
 int session_give_up(struct session *s, int rc, const char *what, struct diag *d)
 {

@@ -20,7 +20,7 @@ int session_results(struct session *s, struct call *v, size_t n, struct diag *d)
 	if (rc == 0 && s->used)
 		rc = mem_read(s->t->pid, s->r.scratch, s->scratch, s->used);
 	if (rc)
-		return diag_internal(d, rc, "reading the results");
+		return session_lost(s, rc, "reading the results", d);
 	for (size_t i = 0; i < n; i++) {
 		v[i].ret = s->block.slot[i].ret;
 		v[i].err = (int)s->block.slot[i].err;
@@ -84,7 +84,7 @@ int session_output(struct session *s, size_t outbuf_used, char **text, size_t *l
 	if (rc) {
 		free(*text);
 		*text = NULL;
-		return diag_internal(d, rc, "reading the captured output");
+		return session_lost(s, rc, "reading the captured output", d);
 	}
 	*cut = lost > 0 || (s->mode == HM_MODE_DIRECT && *len >= s->r.out_len);
 	return 0;

@@ -54,6 +54,8 @@ HM_MUST_CHECK int session_unmap(struct session *s);
 HM_MUST_CHECK int session_give_up(struct session *s, int rc, const char *what, struct diag *d);
 /* The boot code ended in a signal: the thread is taken out of it. */
 HM_MUST_CHECK int session_fault(struct session *s, int sig, struct diag *d);
+/* Our memory in the target cannot be reached: the target has ended, or rc is an internal error. */
+int session_lost(struct session *s, int rc, const char *what, struct diag *d);
 int session_died(const struct session *s, struct diag *d);
 HM_MUST_CHECK int session_open_proxy(struct session *s, struct diag *d);
 HM_MUST_CHECK int session_call_proxy(struct session *s, struct call *v, size_t n, struct diag *d);

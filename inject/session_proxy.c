@@ -76,8 +76,7 @@ int session_call_proxy(struct session *s, struct call *v, size_t n, struct diag 
 	if (rc == 0 && s->used)
 		rc = mem_write(pid, s->r.scratch, s->scratch, s->used);
 	if (rc)
-		return target_alive(s->t) ? diag_internal(d, rc, "writing the calls")
-					  : session_died(s, d);
+		return session_lost(s, rc, "writing the calls", d);
 	rc = proxy_run(&s->proxy, s->o.timeout_ns, d);
 	return rc ? rc : session_results(s, v, n, d);
 }

@@ -126,10 +126,8 @@ int tracee_detach(struct tracee *t, int sig)
 		return 0;
 	rc = request(PTRACE_DETACH, t->tid, 0, (uintptr_t)sig);
 	if (rc == -ESRCH) {
-		/* killed in its stop: collect it, so that it does not stay a zombie of ours */
-		struct event ev;
-
-		(void)!wait_event(t->tid, 0, NULL, &ev);
+		/* killed in its stop */
+		tracee_reap(t, 0);
 		rc = 0;
 	}
 	if (rc == 0) {
@@ -137,6 +135,16 @@ int tracee_detach(struct tracee *t, int sig)
 		t->stopped = false;
 	}
 	return rc;
+}
+
+void tracee_reap(struct tracee *t, uint64_t limit_ns)
+{
+	uint64_t deadline = clock_now() + limit_ns;
+	struct event ev;
+
+	while (t->seized && wait_event(t->tid, deadline, NULL, &ev) == 0 && ev.kind != EV_NONE)
+		if (ev.kind == EV_EXITED)
+			t->seized = t->stopped = false;
 }
 
 int tracee_regs(const struct tracee *t, arch_regs *r)

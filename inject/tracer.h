@@ -55,6 +55,13 @@ HM_MUST_CHECK int tracee_wait(struct tracee *t, uint64_t deadline,
 /* Lets go of a stopped thread. A thread that is gone meanwhile is no error. */
 HM_MUST_CHECK int tracee_detach(struct tracee *t, int sig);
 
+/*
+ * A request has failed because the thread is gone: collects it, waiting until limit_ns from now at
+ * most. A traced thread that has ended stays a zombie until its tracer waits for it, and its
+ * process does not end before.
+ */
+void tracee_reap(struct tracee *t, uint64_t limit_ns);
+
 HM_MUST_CHECK int tracee_regs(const struct tracee *t, arch_regs *r);
 HM_MUST_CHECK int tracee_set_regs(const struct tracee *t, const arch_regs *r);
 HM_MUST_CHECK int tracee_mask(const struct tracee *t, uint64_t *mask);

@@ -269,10 +269,11 @@ bool target_alive(const struct target *t)
 
 	/*
 	 * A pidfd is readable once the whole thread group has ended (pidfd_open(2)). The state in
-	 * stat is only that of the main thread, which may have ended before the others.
+	 * stat is only that of the main thread, which may have ended before the others. A poll that
+	 * a signal breaks off (EINTR, also without a wait) says nothing.
 	 */
 	if (t->pidfd >= 0)
-		return poll(&p, 1, 0) == 0;
+		return poll(&p, 1, 0) <= 0;
 	if (proc_read(t->procfd, "stat", STAT_MAX, &stat, &len))
 		return false;
 	r = stat_parse(stat, &state, &start, NULL);

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,6 +86,32 @@ Test(target, alive_without_a_pidfd)
 	kill(pid, SIGKILL);
 	cr_assert(child_reach(pid, pid, 'Z'));
 	cr_assert(!target_alive(&t));
+	child_end(pid);
+	target_close(&t);
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* Signals of ours, at whatever instant, do not look like the target's end. */
+Test(target, alive_while_signals_arrive)
+{
+	const struct itimerval often = { { 0, 50 }, { 0, 50 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction sa = { .sa_handler = on_alarm };
+	pid_t pid = child_start(child_sleep, NULL);
+	unsigned dead = 0;
+	struct target t;
+	struct diag d;
+
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	cr_assert_eq(sigaction(SIGALRM, &sa, NULL), 0);
+	cr_assert_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+	for (int i = 0; i < 200000; i++)
+		dead += !target_alive(&t);
+	cr_assert_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+	cr_assert_eq(dead, 0, "said to have ended %u times", dead);
 	child_end(pid);
 	target_close(&t);
 }

@@ -309,13 +309,13 @@ static bool boot_done(const struct borrow *b, const struct region *r, int marker
 }
 
 int borrow_finish(struct borrow *b, const struct region *r, int marker, uint64_t deadline,
-		  pid_t *clone, int *sig)
+		  const volatile sig_atomic_t *cancel, pid_t *clone, int *sig)
 {
 	int req = marker ? PTRACE_CONT : PTRACE_SYSCALL;
 	int rc;
 
 	for (;;) {
-		rc = tracee_wait(&b->th, deadline, b->cancel);
+		rc = tracee_wait(&b->th, deadline, cancel);
 		if (rc)
 			return rc;
 		if (boot_done(b, r, marker))

@@ -29,7 +29,6 @@ struct borrow {
 	int memfd;	       /* from mem_open_force */
 	unsigned long options; /* PTRACE_O_* beside TRACESYSGOOD and TRACECLONE */
 	struct safepoint sp;
-	const volatile sig_atomic_t *cancel;
 	struct slept slept; /* of the thread that is to be held next; ns 0 if not measured */
 	/* of the thread that is held */
 	struct tracee th;
@@ -63,15 +62,17 @@ HM_MUST_CHECK int borrow_boot(struct borrow *b, const struct region *r, const vo
 			      size_t text_len, const struct hm_block *block, const void *scratch,
 			      size_t scratch_len);
 /*
- * Waits until the boot code is done. *clone is the thread it created, 0 if none; that thread is
- * traced and has not been waited for. -ETIMEDOUT, -ECANCELED: still running; -EFAULT: a fault or
- * abort in it, *sig says which; -ESRCH.
+ * Waits until the boot code is done, or *cancel (may be NULL). *clone is the thread it created, 0
+ * if none; that thread is traced and has not been waited for. -ETIMEDOUT, -ECANCELED: still
+ * running; -EFAULT: a fault or abort in it, *sig says which; -ESRCH.
  */
 HM_MUST_CHECK int borrow_finish(struct borrow *b, const struct region *r, int marker,
-				uint64_t deadline, pid_t *clone, int *sig);
+				uint64_t deadline, const volatile sig_atomic_t *cancel,
+				pid_t *clone, int *sig);
 /*
  * Gives the thread back exactly. Good in every state after borrow_hold; a thread whose boot code
- * still runs is stopped first and taken out of it.
+ * still runs is stopped first and taken out of it: what it holds there, a lock of the allocator as
+ * like as not, stays locked for good, so borrow_abandon is for one that is in a call.
  */
 HM_MUST_CHECK int borrow_return(struct borrow *b);
 /* Lets the thread run on in the boot code; the dead man's frame gives it back when that ends. */

@@ -64,11 +64,16 @@ int session_open(const struct target *t, const struct modules *mods, const struc
 
 int session_call(struct session *s, struct call *v, size_t n, struct diag *d)
 {
+	int rc;
+
 	if (n == 0 || n > SESSION_MAX_CALLS)
 		return diag_internal(d, -EINVAL, "too many calls in one batch");
 	if (s->running)
 		return diag_fail(d, -EBUSY, HM_RUNNING, "still-running", "",
 				 "an earlier call still runs in the target");
+	rc = session_interrupted(s, d);
+	if (rc)
+		return rc;
 	memset(s->block.slot, 0, sizeof(s->block.slot));
 	for (size_t i = 0; i < n; i++) {
 		struct hm_slot *slot = &s->block.slot[i];
@@ -83,8 +88,7 @@ int session_call(struct session *s, struct call *v, size_t n, struct diag *d)
 	if (s->mode == HM_MODE_DIRECT)
 		return session_call_direct(s, v, n, d);
 	if (!s->proxy_on) {
-		int rc = session_open_proxy(s, d);
-
+		rc = session_open_proxy(s, d);
 		if (rc)
 			return rc;
 	}

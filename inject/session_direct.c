@@ -38,21 +38,6 @@ static int capture(struct session *s)
 			&s->captured_lost, sizeof(s->captured_lost));
 }
 
-static int left_running(struct session *s, int rc, struct diag *d)
-{
-	int back = borrow_abandon(&s->b);
-
-	s->running = true;
-	if (back == -ESRCH)
-		return session_died(s, d);
-	return diag_fail(d, rc, HM_RUNNING, "still-running",
-			 "thread and memory are given back there when it returns",
-			 rc == -ECANCELED
-				 ? "interrupted: the call still runs on thread %d"
-				 : "the call did not return in time and still runs on thread %d",
-			 s->b.sp.tid);
-}
-
 int session_call_direct(struct session *s, struct call *v, size_t n, struct diag *d)
 {
 	unsigned forbid = CODE_ALLOC | CODE_LOADER | CODE_THREADS;
@@ -66,10 +51,10 @@ int session_call_direct(struct session *s, struct call *v, size_t n, struct diag
 	rc = session_enter(s, forbid, d);
 	if (rc)
 		return rc;
-	rc = borrow_finish(&s->b, &s->r, s->block.marker, clock_now() + s->o.timeout_ns, &clone,
-			   &sig);
+	rc = borrow_finish(&s->b, &s->r, s->block.marker, clock_now() + s->o.timeout_ns,
+			   s->o.cancel, &clone, &sig);
 	if (rc == -ETIMEDOUT || rc == -ECANCELED)
-		return left_running(s, rc, d);
+		return session_left_running(s, rc, d);
 	if (rc == -EFAULT)
 		return session_fault(s, sig, d);
 	if (rc)

@@ -94,6 +94,22 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 	return 0;
 }
 
+int session_left_running(struct session *s, int rc, struct diag *d)
+{
+	int back = borrow_abandon(&s->b);
+
+	s->running = true;
+	if (back == -ESRCH)
+		return session_died(s, d);
+	return diag_fail(d, rc, HM_RUNNING, "still-running",
+			 "the thread goes on with its own work when it returns, and the next run "
+			 "removes the mapping that stays",
+			 rc == -ECANCELED
+				 ? "interrupted: the call still runs on thread %d"
+				 : "the call did not return in time and still runs on thread %d",
+			 s->b.sp.tid);
+}
+
 int session_fault(struct session *s, int sig, struct diag *d)
 {
 	int rc = session_unmap(s);

@@ -148,9 +148,12 @@ static int try_round(struct session *s, struct search *f, struct diag *d)
 	return rc;
 }
 
-static bool cancelled(const struct session *s)
+int session_interrupted(const struct session *s, struct diag *d)
 {
-	return s->o.cancel && *s->o.cancel;
+	if (!s->o.cancel || !*s->o.cancel)
+		return 0;
+	return diag_fail(d, -ECANCELED, HM_UNSAFE, "interrupted", "run the command again",
+			 "interrupted before the call was made; nothing was touched");
 }
 
 /* 0 with a thread held at a safe point, or a diag. */
@@ -162,13 +165,11 @@ int session_hold(struct session *s, unsigned forbid, struct diag *d)
 
 	s->b.sp.forbid = forbid;
 	for (;;) {
-		rc = try_round(s, &f, d);
+		rc = session_interrupted(s, d);
+		if (rc == 0)
+			rc = try_round(s, &f, d);
 		if (rc != 1)
 			return rc;
-		if (cancelled(s))
-			return diag_fail(
-				d, -ECANCELED, HM_UNSAFE, "interrupted", "",
-				"interrupted while looking for a safe point; nothing was touched");
 		if (clock_now() + nap > f.deadline)
 			return search_failed(s, &f, d);
 		clock_sleep(nap);

@@ -52,6 +52,10 @@ HM_MUST_CHECK int session_unmap(struct session *s);
 /* After an error with a thread held: gives it back and returns what to report; what is NULL where d
  * is filled. */
 HM_MUST_CHECK int session_give_up(struct session *s, int rc, const char *what, struct diag *d);
+/* The boot code has not ended: the thread finishes it, and what it holds there is let go of. */
+HM_MUST_CHECK int session_left_running(struct session *s, int rc, struct diag *d);
+/* -ECANCELED where the operator wants no more. */
+HM_MUST_CHECK int session_interrupted(const struct session *s, struct diag *d);
 /* The boot code ended in a signal: the thread is taken out of it. */
 HM_MUST_CHECK int session_fault(struct session *s, int sig, struct diag *d);
 /* Our memory in the target cannot be reached: the target has ended, or rc is an internal error. */

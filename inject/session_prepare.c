@@ -164,7 +164,6 @@ static int prepare_borrow(struct session *s, const struct proc_status *st)
 	b->t = s->t;
 	b->trampoline = s->a.trampoline;
 	b->syscall_ret = s->a.syscall_ret;
-	b->cancel = s->o.cancel;
 	b->options = st->seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0;
 	b->sp.pid = s->t->pid;
 	b->sp.code = s->code;

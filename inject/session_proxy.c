@@ -39,7 +39,11 @@ int session_open_proxy(struct session *s, struct diag *d)
 
 	if (rc)
 		return rc;
-	rc = borrow_finish(&s->b, &s->r, s->block.marker, clock_now() + BOOT_LIMIT, &clone, &sig);
+	/* Nobody takes a thread out of pthread_create: it may hold the allocator's lock there. */
+	rc = borrow_finish(&s->b, &s->r, s->block.marker, clock_now() + BOOT_LIMIT, NULL, &clone,
+			   &sig);
+	if (rc == -ETIMEDOUT)
+		return session_left_running(s, rc, d);
 	if (rc == -EFAULT)
 		return session_fault(s, sig, d);
 	if (rc)

@@ -230,3 +230,58 @@ Test(survive, sigterm_undoes_everything)
 	}
 	victim_stop(&v);
 }
+
+/*
+ * Ctrl-C at any instant, also while a thread is on its way through pthread_create: it is not taken
+ * out of there, and nothing stays. timeout(1) says 130 for a signal before heapmedic listens to it.
+ */
+static void interrupted_at_random(const char *name, const char *arg)
+{
+	static struct state state;
+	struct victim v;
+	unsigned told = 0;
+	uint64_t span;
+
+	victim_start_named(&v, name, arg, NULL);
+	state_take(&v, &state);
+	span = typical_run(&v);
+	srandom((unsigned)getpid());
+	for (int i = 0; i < KILLS; i++) {
+		const struct run_opts o = { .program = "timeout" };
+		const char *program = getenv("HEAPMEDIC");
+		char pid[16], after[32];
+		const char *args[] = { "--preserve-status",
+				       "-sINT",
+				       after,
+				       program ? program : "./heapmedic",
+				       "-p",
+				       pid,
+				       "trim",
+				       NULL };
+		struct run r;
+
+		snprintf(pid, sizeof(pid), "%d", v.pid);
+		snprintf(after, sizeof(after), "%.6f", (double)(random() % (long)span) / 1e9);
+		run_with(&r, &o, args);
+		cr_assert(r.exit == 0 || r.exit == 6 || r.exit == 8 || r.exit == 130, "exit %d: %s",
+			  r.exit, r.err);
+		told += r.exit == 6;
+		if (r.exit == 8) /* the call ends by itself, the next run removes its mapping */
+			run_ok(v.pid, "trim", NULL);
+		run_free(&r);
+		state_same(&v, &state, STATE_EXACT);
+		victim_check(&v);
+	}
+	cr_assert_gt(told, 0, "not one of %d was interrupted", KILLS);
+	victim_stop(&v);
+}
+
+Test(survive, sigint_with_many_threads, .timeout = 300)
+{
+	interrupted_at_random("eight", "eintr");
+}
+
+Test(survive, sigint_with_one_thread, .timeout = 300)
+{
+	interrupted_at_random("single", "eintr");
+}

@@ -4,6 +4,66 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/*
+ * A number for the mappings that modules are found by: the executable ones of files. Another one
+ * means that a library has come or gone, or that the process has executed another program, which
+ * changes neither its pid nor its start time. Code that a runtime makes for itself is no module,
+ * also where it maps it from a memory file.
+ */
+static uint64_t layout_of(const struct maps *m)
+{
+	uint64_t h = 14695981039346656037ULL; /* FNV-1a, by words */
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct map *v = &m->v[i];
+		const uint64_t key[] = { v->start,     v->end,	     v->offset,
+					 v->dev_major, v->dev_minor, v->inode };
+
+		if (!(v->prot & PROT_EXEC) || !v->inode || !strncmp(v->name, "/memfd:", 7))
+			continue;
+		for (size_t k = 0; k < sizeof(key) / sizeof(key[0]); k++)
+			h = (h ^ key[k]) * 1099511628211ULL;
+	}
+	return h;
+}
+
+/* Modules that are gone take the session with them: its addresses are theirs. */
+static void forget_modules(struct process *p)
+{
+	process_drop_session(p);
+	modules_free(&p->mods);
+	p->allocs = (struct allocators){ 0 };
+	p->layout = 0;
+}
+
+static int read_modules(struct process *p, struct diag *d)
+{
+	uint64_t layout = layout_of(&p->maps);
+	int rc;
+
+	if (p->mods.n && layout == p->layout)
+		return 0;
+	forget_modules(p);
+	rc = modules_load(&p->t, &p->maps, &p->mods, d);
+	if (rc)
+		return rc;
+	p->layout = layout;
+	return allocators_find(p, &p->allocs, d);
+}
+
+static int read_maps(struct process *p, struct diag *d)
+{
+	struct maps now;
+	int rc = maps_read(&p->t, &now, d);
+
+	if (rc)
+		return rc;
+	maps_free(&p->maps);
+	p->maps = now;
+	return 0;
+}
 
 /*
  * Maps and modules need the right to read the process; without it `check` still has to name the
@@ -11,18 +71,34 @@
  */
 static int read_layout(struct process *p, struct diag *d)
 {
-	int rc = maps_read(&p->t, &p->maps, d);
+	int rc = read_maps(p, d);
 
 	if (!rc)
-		rc = modules_load(&p->t, &p->maps, &p->mods, d);
+		rc = read_modules(p, d);
 	if (!rc || rc == -ESRCH || rc == -ENOMEM)
 		return rc;
-	p->mods = (struct modules){ 0 };
+	forget_modules(p);
 	if (p->pre.injectable)
 		p->pre.cause = *d;
 	p->pre.injectable = false;
 	diag_clear(d);
 	return 0;
+}
+
+int process_refresh(struct process *p, struct diag *d)
+{
+	int rc = preflight_run(&p->t, &p->pre);
+
+	if (rc == -ESRCH)
+		return target_gone(&p->t, d);
+	if (rc)
+		return diag_internal(d, rc, "preflight");
+	rc = read_layout(p, d);
+	if (!rc && p->mods.n)
+		preflight_modules(&p->pre, &p->mods);
+	if ((rc || !p->pre.injectable) && target_ending(&p->t, false))
+		return target_gone(&p->t, d);
+	return rc;
 }
 
 int process_open(pid_t pid, const struct session_opts *o, struct process **out, struct diag *d)
@@ -38,34 +114,14 @@ int process_open(pid_t pid, const struct session_opts *o, struct process **out, 
 	rc = target_open(pid, &p->t, d);
 	if (rc)
 		goto out_free;
-	rc = preflight_run(&p->t, &p->pre);
-	if (rc < 0) {
-		if (rc == -ESRCH)
-			target_gone(&p->t, d);
-		else
-			diag_internal(d, rc, "preflight");
+	rc = process_refresh(p, d);
+	if (rc)
 		goto out_close;
-	}
-	rc = read_layout(p, d);
-	if (rc)
-		goto out_modules;
-	if (p->mods.n)
-		preflight_modules(&p->pre, &p->mods);
-	rc = allocators_find(p, &p->allocs, d);
-	if (rc)
-		goto out_modules;
-	if (!p->pre.injectable && target_ending(&p->t, false)) {
-		rc = -ESRCH;
-		goto out_modules;
-	}
 	*out = p;
 	return 0;
-out_modules:
-	if (target_ending(&p->t, false))
-		rc = target_gone(&p->t, d);
+out_close:
 	modules_free(&p->mods);
 	maps_free(&p->maps);
-out_close:
 	target_close(&p->t);
 out_free:
 	free(p);
@@ -92,11 +148,13 @@ void process_held(const struct process *p, struct held *out)
 	held_add(out, &now);
 }
 
-static int session_end(struct process *p, struct diag *d, char *warn, size_t warn_size)
+int process_end_session(struct process *p, struct diag *d, char *warn, size_t warn_size)
 {
 	struct held total;
 	int rc;
 
+	if (warn && warn_size)
+		warn[0] = '\0';
 	if (!p->session)
 		return 0;
 	process_held(p, &total);
@@ -110,12 +168,12 @@ void process_drop_session(struct process *p)
 {
 	struct diag ignored = { 0 }; /* the failed call has told what there is to tell */
 
-	(void)session_end(p, &ignored, NULL, 0);
+	(void)process_end_session(p, &ignored, NULL, 0);
 }
 
 int process_close(struct process *p, struct diag *d, char *warn, size_t warn_size)
 {
-	int rc = session_end(p, d, warn, warn_size);
+	int rc = process_end_session(p, d, warn, warn_size);
 
 	modules_free(&p->mods);
 	maps_free(&p->maps);
@@ -139,22 +197,10 @@ static int refusal_errno(const struct diag *cause)
 	}
 }
 
-/* What preflight said may be old in a long session: the process may have been stopped since. */
-static int preflight_again(struct process *p, struct diag *d)
+static int check_injectable(const struct process *p, struct diag *d)
 {
-	struct preflight now;
-
-	if (!target_alive(&p->t))
-		return target_gone(&p->t, d);
-	if (!p->mods.n)
-		goto out_refuse;
-	if (preflight_run(&p->t, &now) < 0)
-		return target_gone(&p->t, d);
-	preflight_modules(&now, &p->mods);
-	p->pre = now;
-	if (now.attachable && now.injectable)
+	if (p->mods.n && p->pre.attachable && p->pre.injectable)
 		return 0;
-out_refuse:
 	*d = p->pre.cause;
 	if (!d->exit)
 		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-modules",
@@ -169,7 +215,7 @@ int process_session(struct process *p, struct diag *d)
 
 	if (p->session)
 		return 0;
-	rc = preflight_again(p, d);
+	rc = check_injectable(p, d);
 	if (rc)
 		return rc;
 	rc = session_open(&p->t, &p->mods, &p->opts, &p->session, d);
@@ -178,18 +224,6 @@ int process_session(struct process *p, struct diag *d)
 	if (rc == -EPERM)
 		preflight_explain_eperm(&p->t, d);
 	return rc;
-}
-
-int process_refresh(struct process *p, struct diag *d)
-{
-	struct maps now;
-	int rc = maps_read(&p->t, &now, d);
-
-	if (rc)
-		return rc;
-	maps_free(&p->maps);
-	p->maps = now;
-	return 0;
 }
 
 const struct allocator *process_allocator(const struct process *p, const char *name)

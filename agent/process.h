@@ -14,6 +14,7 @@ struct process {
 	struct preflight pre;
 	struct maps maps;
 	struct modules mods;
+	uint64_t layout; /* of the maps that mods were read by */
 	struct allocators allocs;
 	struct session *session; /* NULL until process_session */
 	struct session_opts opts;
@@ -26,11 +27,18 @@ HM_MUST_CHECK int process_open(pid_t pid, const struct session_opts *o, struct p
 /* Ends the session if there is one. Returns session_close's result; frees p always. warn: see
  * session_close. */
 int process_close(struct process *p, struct diag *d, char *warn, size_t warn_size);
-/* Opens the session unless it is open; checks preflight first (its cause is the error). */
+/* Opens the session unless it is open; what preflight has found against it is the error. */
 HM_MUST_CHECK int process_session(struct process *p, struct diag *d);
+/* Ends the session, if there is one, and keeps the process. warn gets "" or what session_close
+ * says.
+ */
+int process_end_session(struct process *p, struct diag *d, char *warn, size_t warn_size);
 /* Forgets a session that a failed call has made unusable (exit 8, 9). */
 void process_drop_session(struct process *p);
-/* Reads the maps again (they move); modules stay. */
+/*
+ * Looks again, before each command of a long session: preflight and maps, and modules where the
+ * process has loaded a library or executed another program since. The session is ended then.
+ */
 HM_MUST_CHECK int process_refresh(struct process *p, struct diag *d);
 /* The allocator of that name that is in use, or NULL. */
 const struct allocator *process_allocator(const struct process *p, const char *name);

@@ -103,18 +103,8 @@ void context_park(struct context *c)
 
 int context_end_session(struct context *c, char *warn, size_t size, struct diag *d)
 {
-	struct process *p = c->process;
-	struct held sum;
-	int err;
-
 	warn[0] = '\0';
-	if (!p || !p->session)
-		return 0;
-	process_held(p, &sum);
-	p->held = sum;
-	err = session_close(p->session, d, warn, size);
-	p->session = NULL;
-	return err;
+	return c->process ? process_end_session(c->process, d, warn, size) : 0;
 }
 
 enum hm_exit context_end(struct context *c)
@@ -165,19 +155,24 @@ void context_error(struct context *c, const struct diag *d)
 	sink_error(c->sink, origin_text(&c->origin, where, sizeof(where)), d);
 }
 
+/* In the order in which it happened, also where both go to one terminal. */
+static void talk(struct context *c, const char *fmt, va_list ap)
+{
+	fflush(c->sink->out);
+	fputs("heapmedic: ", c->sink->err);
+	vfprintf(c->sink->err, fmt, ap);
+	putc('\n', c->sink->err);
+}
+
 void context_note(struct context *c, const char *fmt, ...)
 {
 	va_list ap;
 
 	if (c->set.quiet)
 		return;
-	/* In the order in which it happened, also where both go to one terminal. */
-	fflush(c->sink->out);
-	fputs("heapmedic: ", c->sink->err);
 	va_start(ap, fmt);
-	vfprintf(c->sink->err, fmt, ap);
+	talk(c, fmt, ap);
 	va_end(ap);
-	putc('\n', c->sink->err);
 }
 
 void context_verbose(struct context *c, const char *fmt, ...)
@@ -186,11 +181,7 @@ void context_verbose(struct context *c, const char *fmt, ...)
 
 	if (!c->set.verbose || c->set.quiet)
 		return;
-	/* In the order in which it happened, also where both go to one terminal. */
-	fflush(c->sink->out);
-	fputs("heapmedic: ", c->sink->err);
 	va_start(ap, fmt);
-	vfprintf(c->sink->err, fmt, ap);
+	talk(c, fmt, ap);
 	va_end(ap);
-	putc('\n', c->sink->err);
 }

@@ -42,12 +42,14 @@ static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
 static int let_go(struct tracee *th, const arch_regs *stopped, uint64_t slept_ns)
 {
 	arch_regs regs;
-	int rc = 0;
+	int back, rc = 0;
 
 	restart_regs(stopped, slept_ns, &regs);
 	if (memcmp(&regs, stopped, sizeof(regs)) != 0)
 		rc = tracee_set_regs(th, &regs);
-	return rc ? rc : tracee_detach(th, 0);
+	/* also without them: a call that ends early is better than a thread that stays stopped */
+	back = tracee_detach(th, 0);
+	return rc ? rc : back;
 }
 
 static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid, struct frame *v,
@@ -70,8 +72,10 @@ static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid
 	if (rc)
 		return rc;
 	rc = tracee_regs(&th, &regs);
-	if (rc)
+	if (rc) {
+		(void)!tracee_detach(&th, 0);
 		return rc;
+	}
 	rc = unwinder_run(u, &regs, v, max, n, complete);
 	back = let_go(&th, &regs, slept_until_stop(t->procfd, tid, &slept, th.stopped_at));
 	*held_ns = clock_now() - th.stopped_at;

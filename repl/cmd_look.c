@@ -218,20 +218,32 @@ static int one_thread(struct bt *b, const struct thread *t, struct diag *d)
 	return err;
 }
 
-/* tid 0: all. Threads that end meanwhile are left out; of one that was asked for it is said. */
+/* Of all threads one that ends meanwhile, or is stuck in the kernel, is no reason to stop. */
+static bool may_be_left_out(struct bt *b, const struct diag *d, int err)
+{
+	if (err == -ETIMEDOUT)
+		reply_warn(b->c, b->r, d->code, "%s", d->text);
+	return err == -ESRCH || err == -ETIMEDOUT;
+}
+
+/* tid 0: all. */
 static int some_threads(struct bt *b, const struct threads *list, pid_t tid, struct diag *d)
 {
 	size_t done = 0;
 
-	for (size_t i = 0; i < list->n && !*signals_cancel(); i++) {
+	for (size_t i = 0; i < list->n; i++) {
 		int err;
 
 		if (tid && list->v[i].tid != tid)
 			continue;
+		if (*signals_cancel())
+			return diag_fail(d, -ECANCELED, HM_CALL_FAILED, "interrupted",
+					 "the threads before it stand above",
+					 "interrupted before thread %d", (int)list->v[i].tid);
 		err = one_thread(b, &list->v[i], d);
-		if (err && (tid || err != -ESRCH))
+		if (err && (tid || !may_be_left_out(b, d, err)))
 			return err;
-		done += !err;
+		done += err != -ESRCH;
 	}
 	if (done)
 		return 0;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* What the commands say about each kind of program, and what a trim does to it. */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "program.h"
 #include "victim.h"
@@ -371,4 +376,53 @@ Test(look, several_targets_one_after_another)
 	run_free(&r);
 	victim_stop(&a);
 	victim_stop(&b);
+}
+
+/* The parent of vfork(2) waits where no stop reaches it until its child has ended. */
+static void *stuck(void *unused)
+{
+	(void)unused;
+	if (vfork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return NULL;
+}
+
+static pid_t start_stuck(void)
+{
+	pid_t parent = getpid(), pid = fork();
+	pthread_t t;
+
+	cr_assert_geq(pid, 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || pthread_create(&t, NULL, stuck, NULL))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+Test(look, bt_leaves_out_a_thread_that_does_not_stop)
+{
+	pid_t pid = start_stuck(), tid[2] = { 0 };
+	struct run r;
+	json_t *json;
+
+	for (int i = 0; i < 1000 && (proc_tids(pid, tid, 2) < 2 || proc_state(tid[1]) != 'D'); i++)
+		sleep_ns(10000000);
+	cr_assert_eq(proc_state(tid[1]), 'D');
+	run(&r, pid, "bt", "--json", NULL);
+	run_expect(&r, 0);
+	json = run_json(&r, 0, pid, "bt");
+	cr_assert_eq(json_array_size(json_at(json, "result.threads")), 1);
+	cr_assert_eq(json_array_size(json_at(json, "warnings")), 1);
+	json_decref(json);
+	run_free(&r);
+	cr_assert_eq(proc_state(tid[1]), 'D');
+	cr_assert_eq(proc_state(pid), 'S');
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }

@@ -172,8 +172,8 @@ static int error_noent(const struct ctl_name *row, const char *name, const char 
 
 	if (missing_in_version(row, version, text, sizeof(text)))
 		return diag_fail(d, -ENOENT, HM_CALL_FAILED, "mallctl-version",
-				 "`mallctl --list` says since when each name exists", "%.100s: %s",
-				 name, text);
+				 "`mallctl --list` with this target shows which names have a value",
+				 "%.100s: %s", name, text);
 	if (f)
 		return diag_fail(d, -ENOENT, HM_CALL_FAILED, "mallctl-not-built", f->hint,
 				 "%.100s: %s (ENOENT)", name, f->text);

@@ -10,7 +10,10 @@
 /* glibc's thread descriptor, the dynamic thread vector and the surplus for dlopen lie on the stack
  * too. */
 #define TLS_RESERVE ((size_t)64 * 1024)
-#define CHUNK	    ((size_t)64 * 1024)
+#define TLS_MAX	    ((uint64_t)1 << 30) /* of one module; no stack holds more */
+#define CHUNK	    ((size_t)4 * 1024)
+/* Code of a large static program; a file may claim any size. */
+#define CODE_MAX ((uint64_t)1 << 30)
 
 static const char no_symbol_hint[] =
 	"the passive commands still work; the call needs glibc's own functions";
@@ -19,9 +22,9 @@ static const char no_symbol_hint[] =
 static int find_bytes(const struct elf_file *e, const unsigned char *pat, size_t len, uint64_t from,
 		      uint64_t to, uint64_t *vaddr)
 {
-	unsigned char buf[CHUNK / 16];
+	unsigned char buf[CHUNK];
 
-	while (from + len <= to) {
+	while (from < to && to - from >= len) {
 		size_t n = to - from < sizeof(buf) ? (size_t)(to - from) : sizeof(buf);
 		const unsigned char *hit;
 
@@ -37,44 +40,45 @@ static int find_bytes(const struct elf_file *e, const unsigned char *pat, size_t
 	return -ENOENT;
 }
 
+/* The same within [from, to) of all executable segments. */
+static int find_between(const struct elf_file *e, const unsigned char *pat, size_t len,
+			uint64_t from, uint64_t to, uint64_t *vaddr)
+{
+	const struct elf_segment *seg;
+	size_t n = elf_file_segments(e, &seg);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t size = seg[i].filesz < CODE_MAX ? seg[i].filesz : CODE_MAX;
+		uint64_t lo = seg[i].vaddr, hi;
+
+		if (seg[i].type != PT_LOAD || !(seg[i].flags & PF_X) ||
+		    __builtin_add_overflow(lo, size, &hi))
+			continue;
+		if (find_bytes(e, pat, len, lo > from ? lo : from, hi < to ? hi : to, vaddr) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
 /* Near a function first (cheap), then in all code of the module. */
 static int find_code(const struct module *mod, const char *near, uint64_t reach,
 		     const unsigned char *pat, size_t len, uint64_t *addr)
 {
-	const struct elf_segment *seg;
-	size_t n = elf_file_segments(mod->elf, &seg);
 	struct symbol sym;
 	uint64_t vaddr;
+	int rc = -ENOENT;
 
 	if (module_symbol(mod, near, &sym) == 0) {
 		uint64_t at = sym.addr - mod->bias;
-		uint64_t lo = at > reach ? at - reach : 0;
 
-		for (size_t i = 0; i < n; i++) {
-			uint64_t end = seg[i].vaddr + seg[i].filesz;
-
-			if (seg[i].type != PT_LOAD || !(seg[i].flags & PF_X) || at < seg[i].vaddr ||
-			    at >= end)
-				continue;
-			if (lo < seg[i].vaddr)
-				lo = seg[i].vaddr;
-			if (find_bytes(mod->elf, pat, len, lo, at + reach < end ? at + reach : end,
-				       &vaddr) == 0) {
-				*addr = vaddr + mod->bias;
-				return 0;
-			}
-		}
+		rc = find_between(mod->elf, pat, len, at > reach ? at - reach : 0,
+				  at < UINT64_MAX - reach ? at + reach : UINT64_MAX, &vaddr);
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (seg[i].type != PT_LOAD || !(seg[i].flags & PF_X))
-			continue;
-		if (find_bytes(mod->elf, pat, len, seg[i].vaddr, seg[i].vaddr + seg[i].filesz,
-			       &vaddr) == 0) {
-			*addr = vaddr + mod->bias;
-			return 0;
-		}
-	}
-	return -ENOENT;
+	if (rc)
+		rc = find_between(mod->elf, pat, len, 0, UINT64_MAX, &vaddr);
+	if (rc == 0)
+		*addr = vaddr + mod->bias;
+	return rc;
 }
 
 /* libc's own definition, not one that interposes it; before 2.34 the thread functions are in
@@ -105,8 +109,9 @@ static size_t tls_size(const struct modules *mods)
 		size_t n = mods->v[i].elf ? elf_file_segments(mods->v[i].elf, &seg) : 0;
 
 		for (size_t k = 0; k < n; k++)
-			if (seg[k].type == PT_TLS && seg[k].memsz < SIZE_MAX / 4 - sum)
-				sum += (size_t)(seg[k].memsz + seg[k].align);
+			if (seg[k].type == PT_TLS)
+				sum += (size_t)(seg[k].memsz < TLS_MAX ? seg[k].memsz : TLS_MAX) +
+				       (size_t)(seg[k].align < TLS_MAX ? seg[k].align : TLS_MAX);
 	}
 	return sum;
 }
@@ -114,22 +119,24 @@ static size_t tls_size(const struct modules *mods)
 int anchors_find(const struct modules *mods, struct anchors *out, struct diag *d)
 {
 	const struct module *libc = modules_glibc(mods);
+	char path[256] = "";
 
 	memset(out, 0, sizeof(*out));
 	if (!libc || !libc->elf)
 		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-glibc", no_symbol_hint,
 				 "no glibc was found in the target");
+	escape_copy(path, sizeof(path), libc->path, strlen(libc->path));
 	if (find_code(libc, "sigaction", 8192, arch_trampoline, sizeof(arch_trampoline),
 		      &out->trampoline) ||
 	    find_code(libc, "getppid", 64, arch_syscall_ret, sizeof(arch_syscall_ret),
 		      &out->syscall_ret))
 		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-anchor", no_symbol_hint,
-				 "%s holds no signal trampoline or bare system call", libc->path);
+				 "%s holds no signal trampoline or bare system call", path);
 	out->errno_location = own_function(mods, libc, "__errno_location");
 	out->munmap = own_function(mods, libc, "munmap");
 	if (!out->errno_location || !out->munmap)
 		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-anchor", no_symbol_hint,
-				 "%s has no symbol %s", libc->path,
+				 "%s has no symbol %s", path,
 				 out->munmap ? "__errno_location" : "munmap");
 	out->attr_init = own_function(mods, libc, "pthread_attr_init");
 	out->attr_setstack = own_function(mods, libc, "pthread_attr_setstack");

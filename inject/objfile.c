@@ -52,7 +52,7 @@ static int reopen(int path_fd, int *fd)
 static int walk_in_root(int root, const char *path)
 {
 	char part[NAME_MAX + 1];
-	int at = dup(root), next;
+	int at = fcntl(root, F_DUPFD_CLOEXEC, 0), next;
 	size_t len;
 
 	while (at >= 0 && *(path += strspn(path, "/"))) {

@@ -176,7 +176,7 @@ static bool check_inject(const struct target *t, struct preflight *out)
 
 	if (strcmp(out->arch, "x86_64") != 0) {
 		diag_fail(&out->cause, -EOPNOTSUPP, HM_UNSUPPORTED, "architecture",
-			  "commands that only read still work on what the kernel reports",
+			  "commands that make no call still work: check, threads",
 			  "process %d (%s) is %s%s; calls need a 64-bit x86-64 program",
 			  (int)t->pid, t->comm, out->arch, out->is_64bit ? "" : ", not 64-bit");
 		return false;
@@ -289,8 +289,7 @@ static void refuse(struct preflight *p, const char *code, const char *what)
 {
 	p->injectable = false;
 	diag_fail(&p->cause, -EOPNOTSUPP, HM_UNSUPPORTED, code,
-		  "commands that only read still work: diagnose --passive, maps, threads", "%s",
-		  what);
+		  "commands that make no call still work: check, threads, bt", "%s", what);
 }
 
 static void refuse_unreadable(struct preflight *p, const struct module *mod, const char *what)

@@ -23,7 +23,7 @@ struct thread {
 	uint64_t tcb;	 /* struct pthread found at the end of its stack, 0 if not found */
 	uint64_t stack_lo, stack_hi; /* the mapping that holds sp, 0 if none */
 	bool has_arena;		     /* thread_arena of glibc is set: it has called malloc */
-	int rank;		     /* smaller is better; see thread_rank */
+	int rank;		     /* smaller is better; see threads_rank */
 	const char *reason; /* why it is not usable, or what it is waiting in; static text */
 	bool usable;
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/x86_64.h"
 #include "eh_table.h"
 #include "mem.h"
 #include "pagecache.h"
@@ -31,10 +32,10 @@ struct unwinder {
 	struct pagecache *pages;
 	struct eh_table *tables; /* one per module, read when first needed */
 	unw_addr_space_t as;
-	const struct user_regs_struct *regs; /* of the run */
-	size_t reads;			     /* left in this step */
-	size_t total;			     /* left in this run */
-	bool no_info;			     /* in this step */
+	const arch_regs *regs; /* of the run */
+	size_t reads;	       /* left in this step */
+	size_t total;	       /* left in this run */
+	bool no_info;	       /* in this step */
 };
 
 static bool spend(struct unwinder *u)
@@ -103,20 +104,13 @@ static int access_mem(unw_addr_space_t as, unw_word_t addr, unw_word_t *val, int
 static int access_reg(unw_addr_space_t as, unw_regnum_t reg, unw_word_t *val, int write, void *arg)
 {
 	const struct unwinder *u = arg;
-	const struct user_regs_struct *r = u->regs;
-	const unsigned long long gpr[] = {
-		[UNW_X86_64_RAX] = r->rax, [UNW_X86_64_RDX] = r->rdx, [UNW_X86_64_RCX] = r->rcx,
-		[UNW_X86_64_RBX] = r->rbx, [UNW_X86_64_RSI] = r->rsi, [UNW_X86_64_RDI] = r->rdi,
-		[UNW_X86_64_RBP] = r->rbp, [UNW_X86_64_RSP] = r->rsp, [UNW_X86_64_R8] = r->r8,
-		[UNW_X86_64_R9] = r->r9,   [UNW_X86_64_R10] = r->r10, [UNW_X86_64_R11] = r->r11,
-		[UNW_X86_64_R12] = r->r12, [UNW_X86_64_R13] = r->r13, [UNW_X86_64_R14] = r->r14,
-		[UNW_X86_64_R15] = r->r15, [UNW_X86_64_RIP] = r->rip,
-	};
+	uint64_t v;
 
 	(void)as;
-	if (write || reg < 0 || (size_t)reg >= sizeof(gpr) / sizeof(*gpr))
+	/* libunwind's numbers are those of DWARF */
+	if (write || reg < 0 || !arch_dwarf_reg(u->regs, (unsigned)reg, &v))
 		return -UNW_EBADREG;
-	*val = gpr[reg];
+	*val = v;
 	return 0;
 }
 
@@ -258,8 +252,8 @@ static bool take_frame(struct unwinder *u, unw_cursor_t *c, struct walk *w)
 	return true;
 }
 
-int unwinder_run(struct unwinder *u, const struct user_regs_struct *regs, struct frame *v,
-		 size_t max, size_t *n, bool *complete)
+int unwinder_run(struct unwinder *u, const arch_regs *regs, struct frame *v, size_t max, size_t *n,
+		 bool *complete)
 {
 	struct walk w = { .v = v, .max = max, .exact = true };
 	unw_cursor_t c;

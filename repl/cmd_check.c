@@ -216,10 +216,13 @@ static void reply_all(struct reply *r, const struct findings *f, const struct di
 
 static void warn_leftovers(struct context *c, struct reply *r, const struct leftovers *left)
 {
-	if (left->busy)
+	if (left->busy && left->busy_tid)
 		reply_warn(c, r, "busy",
 			   "another heapmedic's thread %d runs in the target, or was left there",
 			   (int)left->busy_tid);
+	else if (left->busy)
+		reply_warn(c, r, "busy",
+			   "a call of another heapmedic runs in the target, or was left there");
 	else if (left->regions)
 		reply_warn(c, r, "leftovers",
 			   "%u regions of a killed run are in the target; the next session "

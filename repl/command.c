@@ -122,7 +122,7 @@ static int prepare(struct run *r, int argc, char *const *argv)
 		return err;
 	if (r->c->set.help) {
 		r->helped = true;
-		help_command(r->c->sink->out, r->row);
+		help_command(r->c->set.json ? r->c->sink->err : r->c->sink->out, r->row);
 		return 0;
 	}
 	find_effect(r);

@@ -216,7 +216,7 @@ static int check_together(struct options *o, struct diag *d)
 	if (o->exprs && o->words)
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "give each command its own -e",
 				 "-e and a command ('%.60s') do not go together", o->word[0]);
-	if (o->set.passive && o->set.via == VIA_DIRECT)
+	if (o->set.passive && o->set.via != VIA_AUTO)
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "give one of them",
 				 "--passive makes no calls, --via says how they are made");
 	return 0;

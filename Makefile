@@ -122,7 +122,7 @@ $(BUILD)/tests/live/test_%: $(BUILD)/tests/live/test_%.o $(LIVE_OBJ)
 
 RUN = HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
 tests: $(UNIT_BIN) $(LIVE_BIN)
-test: $(PROG) $(UNIT_BIN) $(LIVE_BIN) victims
+test: $(PROG) $(BUILD)/heapmedic-fault $(UNIT_BIN) $(LIVE_BIN) victims
 	@$(RUN) $(UNIT_BIN) $(LIVE_BIN)
 unit: $(UNIT_BIN)
 	@$(RUN) $(UNIT_BIN)

@@ -52,6 +52,20 @@ static int check_forbidden(const struct ctl_name *row, const char *name, struct 
 	return 0;
 }
 
+/*
+ * Purging threads would be made by the thread that calls, which is not one of the application's:
+ * they would share its descriptor table (clone(2), CLONE_FILES) and live on after it.
+ */
+int ctl_check_value(const struct ctl_name *row, const struct ctl_value *value, struct diag *d)
+{
+	if (strcmp(row->name, "background_thread") != 0 || !value->b)
+		return 0;
+	return diag_fail(d, -EPERM, HM_UNSAFE, "mallctl-forbidden",
+			 "start the program with MALLOC_CONF=background_thread:true, or lower "
+			 "arenas.dirty_decay_ms",
+			 "background_thread = true would start threads in the target from outside");
+}
+
 int ctl_check(const struct ctl_name *row, const char *name, bool write, struct diag *d)
 {
 	int rc = check_forbidden(row, name, d);

@@ -12,6 +12,9 @@
  */
 HM_MUST_CHECK int ctl_check(const struct ctl_name *row, const char *name, bool write,
 			    struct diag *d);
+/* May this value be written to it? Exit 6 for one that must not be set from outside. */
+HM_MUST_CHECK int ctl_check_value(const struct ctl_name *row, const struct ctl_value *value,
+				  struct diag *d);
 /*
  * Fills d with exit 1 and a sentence for what mallctl returned (a positive errno), from the row's
  * condition and the version ("" if not known). Returns -rc.

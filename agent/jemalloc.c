@@ -154,20 +154,6 @@ static int name_resolve(const struct allocator *a, const char *name, char out[NA
 	return 0;
 }
 
-/*
- * Purging threads would be made by our proxy and live on with its descriptor table, after the
- * proxy has gone.
- */
-static int refuse_threads(const struct ctl_name *row, const struct ctl_value *v, struct diag *d)
-{
-	if (!v || strcmp(row->name, "background_thread") != 0 || !v->b)
-		return 0;
-	return diag_fail(d, -EPERM, HM_UNSAFE, "mallctl-forbidden",
-			 "start the program with MALLOC_CONF=background_thread:true, or lower "
-			 "arenas.dirty_decay_ms",
-			 "background_thread = true would start threads in the target from outside");
-}
-
 enum { CTL_EPOCH, CTL_OLD, CTL_NEW, CTL_CALLS };
 
 /* A mallctl as a batch: epoch where statistics are read, then the read, then the write. */
@@ -240,8 +226,8 @@ int jemalloc_ctl(struct process *p, const struct allocator *a, const char *name,
 	if (!row)
 		return ctl_unknown(name, d);
 	rc = ctl_check(row, name, value != NULL, d);
-	if (!rc)
-		rc = refuse_threads(row, value, d);
+	if (!rc && value)
+		rc = ctl_check_value(row, value, d);
 	if (!rc)
 		rc = name_resolve(a, name, full, d);
 	if (!rc)

@@ -77,13 +77,14 @@ int mallopt_value_parse(const struct mallopt_fact *f, const char *text, long *ou
 	char *end = NULL;
 	int rc = 0;
 
-	errno = 0;
+	/* strtol would take blanks and a plus; a number that does not fit is LONG_MAX or LONG_MIN
+	 */
 	*out = strtol(text, &end, 10);
-	if (end == text || *end || errno) {
+	if (!strchr("-0123456789", *text) || end == text || *end) {
 		rc = f->size ? size_parse(text, &bytes) : -EINVAL;
-		*out = bytes > LONG_MAX ? LONG_MAX : (long)bytes;
+		*out = rc == -ERANGE || bytes > LONG_MAX ? LONG_MAX : (long)bytes;
 	}
-	if (rc < 0)
+	if (rc < 0 && rc != -ERANGE)
 		return diag_fail(
 			d, rc, HM_USAGE, "bad-value",
 			f->size ? "write bytes or a size: 4096, 128K, 32M" : "write a whole number",

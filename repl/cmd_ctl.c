@@ -8,12 +8,6 @@
 #include "../agent/jemalloc.h"
 #include "context.h"
 
-/*
- * jemalloc makes threads when this becomes true: they would share the descriptor table of the
- * thread that calls (clone(2), CLONE_FILES), which is the proxy's and not the application's.
- */
-#define MAKES_THREADS "background_thread"
-
 /* With a value, or of a name without data, it is a change; nothing else is. */
 unsigned effect_mallctl(const struct args *a)
 {
@@ -110,19 +104,6 @@ static int plan(struct context *c, struct reply *r, const struct ctl_name *row, 
 	return 0;
 }
 
-static int check_threads(struct context *c, const char *name, const struct ctl_value *value,
-			 struct diag *d)
-{
-	if (!value || strcmp(name, MAKES_THREADS) != 0 || !value->b || c->set.yes ||
-	    c->interactive || c->set.dry_run)
-		return 0;
-	return diag_fail(d, -EPERM, HM_UNSAFE, "makes-threads",
-			 "lower dirty_decay_ms instead, or say --yes",
-			 "writing true to %s makes jemalloc start threads, which would not share "
-			 "the application's file descriptors",
-			 name);
-}
-
 static int find_jemalloc(const struct context *c, const struct allocator **out, struct diag *d)
 {
 	*out = process_allocator(c->process, "jemalloc");
@@ -147,8 +128,8 @@ static int one_name(struct context *c, const struct args *a, struct reply *r, st
 	err = ctl_check(row, name, write, d);
 	if (!err && write)
 		err = ctl_value_parse(row, a->argv[1], &value, d);
-	if (!err)
-		err = check_threads(c, name, write ? &value : NULL, d);
+	if (!err && write)
+		err = ctl_check_value(row, &value, d);
 	if (!err)
 		err = find_jemalloc(c, &jemalloc, d);
 	if (err)

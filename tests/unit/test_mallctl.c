@@ -241,6 +241,19 @@ static void check(const char *name, bool write, int rc, enum hm_exit code)
 		cr_expect(*d.text && *d.hint && *d.code);
 }
 
+Test(mallctl, threads_are_not_made_from_outside)
+{
+	const struct ctl_name *row = ctl_find("background_thread");
+	struct ctl_value value;
+	struct diag d = { 0 };
+
+	cr_assert_eq(ctl_value_parse(row, "false", &value, &d), 0);
+	cr_expect_eq(ctl_check_value(row, &value, &d), 0);
+	cr_assert_eq(ctl_value_parse(row, "true", &value, &d), 0);
+	cr_expect_eq(ctl_check_value(row, &value, &d), -EPERM);
+	cr_expect_eq(d.exit, HM_UNSAFE);
+}
+
 Test(mallctl, check)
 {
 	check("version", false, 0, HM_OK);

@@ -141,7 +141,7 @@ const void *elf_section_bytes(struct elf_file *e, Elf_Scn *scn, size_t *len)
 	Elf_Data *d;
 
 	if (!sh || sh->sh_type == SHT_NOBITS || !sh->sh_size || sh->sh_size > e->size ||
-	    sh->sh_offset > e->size - sh->sh_size)
+	    sh->sh_size > ELF_SECTION_MAX || sh->sh_offset > e->size - sh->sh_size)
 		return NULL;
 	d = elf_rawdata(scn, NULL);
 	if (!d || !d->d_buf || (uintptr_t)d->d_buf % sizeof(uint64_t))

@@ -12,6 +12,8 @@
 /* Shared by elf.c (the file and its contents) and elf_symbols.c (what it defines). */
 #define ELF_BUILD_ID_MAX 64
 #define ELF_SECTIONS_MAX 65536
+/* Of one section; a file with a hole in it has any size at no cost, and libelf reads it all. */
+#define ELF_SECTION_MAX ((uint64_t)1 << 30)
 
 struct elf_file {
 	int fd;

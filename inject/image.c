@@ -251,13 +251,15 @@ static int copy_dynamic(const struct image *im, const Elf64_Phdr *p, int fd)
 	return err;
 }
 
-static int copy_segment(const struct image *im, const Elf64_Phdr *p, int fd)
+static int copy_segment(const struct image *im, const Elf64_Phdr *p, uint64_t *budget, int fd)
 {
 	char *buf;
 	int err;
 
-	if (p->p_filesz > COPY_MAX || p->p_offset > SPAN_MAX || p->p_filesz > p->p_memsz)
+	if (p->p_filesz > COPY_MAX || p->p_filesz > *budget || p->p_offset > SPAN_MAX ||
+	    p->p_filesz > p->p_memsz)
 		return -EFBIG;
+	*budget -= p->p_filesz;
 	buf = malloc((size_t)p->p_filesz + 1);
 	if (!buf)
 		return -ENOMEM;
@@ -283,7 +285,7 @@ static int copy_headers(const struct image *im, int fd)
 	return write_all(fd, (const char *)im->ph, im->n_ph * sizeof(*im->ph), eh.e_phoff);
 }
 
-int image_to_file(const struct image *im, int *fd)
+int image_to_file(const struct image *im, uint64_t *budget, int *fd)
 {
 	int out = memfd_create("image", MFD_CLOEXEC), err = 0;
 	size_t i;
@@ -292,7 +294,7 @@ int image_to_file(const struct image *im, int *fd)
 		return -errno;
 	for (i = 0; i < im->n_ph && !err; i++)
 		if (im->ph[i].p_type == PT_LOAD && !(im->ph[i].p_flags & PF_W))
-			err = copy_segment(im, &im->ph[i], out);
+			err = copy_segment(im, &im->ph[i], budget, out);
 	for (i = 0; i < im->n_ph && !err; i++)
 		if (im->ph[i].p_type == PT_DYNAMIC && im->dynamic)
 			err = copy_dynamic(im, &im->ph[i], out);

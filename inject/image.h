@@ -35,7 +35,8 @@ void image_free(struct image *im);
 size_t image_build_id(const struct image *im, unsigned char *buf, size_t size);
 /*
  * A file of our own (a memfd) with the contents of the object's segments, for when there is no file
- * to open: enough for its dynamic symbols. Writes its descriptor to *fd.
+ * to open: enough for its dynamic symbols. Writes its descriptor to *fd. *budget is how many bytes
+ * may still be copied, over all objects: their program headers say what they like. -EFBIG.
  */
-HM_MUST_CHECK int image_to_file(const struct image *im, int *fd);
+HM_MUST_CHECK int image_to_file(const struct image *im, uint64_t *budget, int *fd);
 #endif

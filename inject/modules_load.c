@@ -19,6 +19,7 @@
 #define MODULES_MAX 8192
 #define LOOK_AHEAD  16
 #define AUXV_MAX    ((size_t)64 * 1024)
+#define COPY_BUDGET ((uint64_t)512 << 20) /* of mapped objects whose files are gone */
 
 struct auxv {
 	uint64_t phdr, base, vdso;
@@ -198,7 +199,7 @@ static int find_images(struct loader *ld, struct diag *d)
 }
 
 /* Leaves the reason in elf_error; that a file cannot be had is no failure of the whole. */
-static void open_file(const struct loader *ld, struct found *f)
+static void open_file(const struct loader *ld, struct found *f, uint64_t *budget)
 {
 	int fd, err;
 
@@ -210,7 +211,7 @@ static void open_file(const struct loader *ld, struct found *f)
 	f->mod.elf_error = err;
 	if (!err || err == -EMFILE || err == -ENFILE || err == -ENOMEM)
 		return;
-	if (image_to_file(&f->im, &fd) || elf_file_open(fd, &f->mod.elf))
+	if (image_to_file(&f->im, budget, &fd) || elf_file_open(fd, &f->mod.elf))
 		f->mod.elf = NULL;
 	else
 		f->mod.from_memory = true;
@@ -391,6 +392,7 @@ int modules_load(const struct target *t, const struct maps *maps, struct modules
 		 struct diag *d)
 {
 	struct loader ld = { .t = t, .maps = maps };
+	uint64_t budget = COPY_BUDGET;
 	size_t i;
 	int err;
 
@@ -401,7 +403,7 @@ int modules_load(const struct target *t, const struct maps *maps, struct modules
 	if (err)
 		goto out;
 	for (i = 0; i < ld.n; i++)
-		open_file(&ld, &ld.v[i]);
+		open_file(&ld, &ld.v[i], &budget);
 	err = take_link_map(&ld, out);
 	if (!err) {
 		if (ld.n)

@@ -40,13 +40,9 @@ static const char *next_option(size_t i, const void *arg)
 
 static int unknown_option(const struct cursor *c, const char *word)
 {
-	const char *bare = word + strspn(word, "-");
-	size_t len = strcspn(bare, "=");
-	char name[64], hint[160];
-	const char *near;
+	const char *near = nearest_option(word, next_option, c->row);
+	char hint[160];
 
-	snprintf(name, sizeof(name), "%.*s", len < 60 ? (int)len : 60, bare);
-	near = nearest(name, next_option, c->row);
 	if (near)
 		snprintf(hint, sizeof(hint), "did you mean --%s? see `help %s`", near,
 			 c->row->name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "nearest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_WORD 40
@@ -55,4 +56,15 @@ const char *nearest(const char *word, const char *(*next)(size_t i, const void *
 		}
 	}
 	return found;
+}
+
+const char *nearest_option(const char *word, const char *(*next)(size_t i, const void *arg),
+			   const void *arg)
+{
+	char name[MAX_WORD + 1];
+	const char *bare = word + strspn(word, "-");
+
+	snprintf(name, sizeof(name), "%s", bare);
+	name[strcspn(name, "=")] = '\0';
+	return nearest(name, next, arg);
 }

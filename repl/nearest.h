@@ -10,4 +10,7 @@
  */
 const char *nearest(const char *word, const char *(*next)(size_t i, const void *arg),
 		    const void *arg);
+/* The same for an option as it was typed: without its dashes and without "=VALUE". */
+const char *nearest_option(const char *word, const char *(*next)(size_t i, const void *arg),
+			   const void *arg);
 #endif

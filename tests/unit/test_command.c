@@ -237,6 +237,9 @@ Test(nearest, typing_errors)
 	cr_expect_str_eq(nearest("bananna", next_fruit, NULL), "banana");
 	cr_expect_str_eq(nearest("che", next_fruit, NULL), "cherry");
 	cr_expect_null(nearest("x", next_fruit, NULL));
+	cr_expect_str_eq(nearest_option("--bananna=7", next_fruit, NULL), "banana");
+	cr_expect_str_eq(nearest_option("-aplpe", next_fruit, NULL), "apple");
+	cr_expect_null(nearest_option("--", next_fruit, NULL));
 	cr_expect_null(nearest("", next_fruit, NULL));
 	cr_expect_null(nearest("wombat", next_fruit, NULL));
 	cr_expect_null(nearest("0123456789012345678901234567890123456789012345", next_fruit, NULL));

@@ -15,8 +15,7 @@
 /* Code of a large static program; a file may claim any size. */
 #define CODE_MAX ((uint64_t)1 << 30)
 
-static const char no_symbol_hint[] =
-	"the passive commands still work; the call needs glibc's own functions";
+static const char no_symbol_hint[] = "commands that make no call still work: check, threads, bt";
 
 /* Finds a byte pattern in executable segments of the file; *vaddr is where. */
 static int find_bytes(const struct elf_file *e, const unsigned char *pat, size_t len, uint64_t from,

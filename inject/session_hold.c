@@ -32,7 +32,7 @@ static int search_failed(const struct session *s, const struct search *f, struct
 
 	if (!f->tries)
 		return diag_fail(d, -EAGAIN, HM_UNSAFE, "no-safe-point",
-				 "`check` lists the threads and why each is not usable",
+				 "`threads` lists them and why each is not usable",
 				 "no thread could be borrowed within %" PRIu64 " ms%s%s", ms,
 				 f->reason[0] ? ": " : "", f->reason);
 	return diag_fail(d, -EAGAIN, HM_UNSAFE, "no-safe-point",

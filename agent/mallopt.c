@@ -20,26 +20,25 @@
 
 static const struct mallopt_fact facts[] = {
 	{ "M_MXFAST", 1, 0, FAST_MAX, true,
-	  "largest block kept in fast bins; 0 turns them off (no effect since 2.43)",
+	  "largest block in fast bins; 0 none (no effect since 2.43)",
 	  "blocks in the fast bins of other arenas stay until their next merge; thread caches are "
 	  "not "
 	  "affected" },
 	{ "M_TRIM_THRESHOLD", -1, -1, INT_MAX, true,
-	  "free bytes at the top of the main heap before free() shrinks it; -1 never",
+	  "free top at which free() shrinks the main heap; -1 never",
 	  "nothing is released now, run `trim` for that; " DYNAMIC_ENDS },
 	{ "M_TOP_PAD", -2, 0, INT_MAX, true,
 	  "bytes kept or added at the top when a heap changes size",
 	  "heaps keep the size they have until they next grow or shrink; " DYNAMIC_ENDS },
 	{ "M_MMAP_THRESHOLD", -3, 0, INT_MAX, true,
-	  "blocks from this size on get a mapping of their own, and give it back when freed",
+	  "size from which a block gets a mapping of its own",
 	  "blocks that exist stay where they are; " DYNAMIC_ENDS },
 	{ "M_MMAP_MAX", -4, 0, INT_MAX, false, "most blocks with a mapping of their own; 0 none",
 	  "blocks that exist stay where they are; " DYNAMIC_ENDS },
-	{ "M_PERTURB", -6, 0, 255, false,
-	  "byte that new blocks are filled with (inverted) and freed ones too; 0 off",
+	{ "M_PERTURB", -6, 0, 255, false, "byte that new (inverted) and freed blocks get; 0 off",
 	  "blocks that exist stay as they are; every malloc and free gets slower" },
 	{ "M_ARENA_TEST", -7, 1, INT_MAX, false,
-	  "arenas before the limit by CPUs is computed, if there is no M_ARENA_MAX",
+	  "arenas before a limit is computed, without M_ARENA_MAX",
 	  "arenas that exist stay; no effect once the limit has been computed" },
 	{ "M_ARENA_MAX", -8, 1, INT_MAX, false, "most arenas that are made",
 	  "arenas that exist stay, threads stay with theirs; no effect at all once the process has "

@@ -9,10 +9,11 @@
 /* clang-format off */
 static const struct command rows[] = {
 	{ .name = "check", .flags = CMD_PASSIVE, .usage = "", .run = cmd_check,
-	  .help = "can calls be made in this process, and if not why; nothing is held",
-	  .more = "Looks at permissions, architecture, seccomp, libc and threads and says what a command would\n"
-		  "meet: the allocators with their versions, the thread that would be borrowed, what is in the way.\n"
-		  "Its exit code is the one that a trim would fail with.\n"
+	  .help = "can calls be made, and if not why; nothing is held",
+	  .more = "Looks at permissions, architecture, seccomp, libc and threads and says what a\n"
+		  "command would meet: the allocators with their versions, the thread that would be\n"
+		  "borrowed, what is in the way. Its exit code is the one that a trim would fail\n"
+		  "with as far as that can be seen from outside.\n"
 		  "\n"
 		  "  heapmedic -p 4711 check\n" },
 	{ .name = "info", .flags = CMD_CALLS, .usage = "", .run = cmd_info, .effect = effect_info,
@@ -20,21 +21,27 @@ static const struct command rows[] = {
 		       [INFO_ALL] = { "all", NULL, "every arena, not only the 20 largest" },
 		       [INFO_FILE] = { "file", "FILE", "read saved malloc_info text; needs no process" } },
 	  .help = "glibc's arenas as malloc_info counts them",
-	  .more = "One row per arena, largest first: what the arena has from the system, what is in use, what is\n"
-		  "free inside it. A flag names what is impossible in the numbers.\n"
+	  .more = "One row per arena, largest first: what the arena has from the system, what is in\n"
+		  "use, what is free inside it. These are glibc's books, not what is resident:\n"
+		  "pages that a trim gave back stay in SYSTEM and FREE until they are used again,\n"
+		  "only the RSS shows that they are gone. A flag names what is impossible in the\n"
+		  "numbers.\n"
 		  "\n"
 		  "  heapmedic -p 4711 info\n"
 		  "  heapmedic info --file saved.xml --json\n" },
 	{ .name = "stats", .flags = CMD_CALLS, .usage = "[ARG]", .max = 1, .run = cmd_stats,
-	  .help = "the allocator's own statistics, caught before the target's stderr",
-	  .more = "glibc: malloc_stats. jemalloc: malloc_stats_print, ARG is its option string (J for JSON).\n"
+	  .help = "the allocator's own statistics, as it prints them",
+	  .more = "glibc: malloc_stats. jemalloc: malloc_stats_print, ARG is its option string\n"
+		  "(J for JSON). Nothing of it reaches the target's stderr.\n"
 		  "\n"
 		  "  heapmedic -p 4711 stats\n" },
 	{ .name = "trim", .flags = CMD_CALLS | CMD_WRITES, .usage = "[PAD]", .max = 1, .check = check_trim, .run = cmd_trim,
 	  .options = { [TRIM_MIN_YIELD] = { "min-yield", "SIZE", "exit 7 if less than this came back" } },
-	  .help = "give free memory back, in every allocator that is in use; measured",
-	  .more = "glibc: malloc_trim(PAD) in all arenas; jemalloc: a purge of all arenas. PAD is left at the top\n"
-		  "of glibc's main heap. What is said to be returned was measured from outside.\n"
+	  .help = "give free memory back, and measure how much",
+	  .more = "In every allocator that is in use. glibc: malloc_trim(PAD) in all arenas;\n"
+		  "jemalloc: a purge of all arenas. PAD is left at the top of glibc's main heap.\n"
+		  "What is said to be returned was measured from outside. A size is bytes, or a\n"
+		  "number with K, M, G or T.\n"
 		  "\n"
 		  "  heapmedic -p 4711 trim\n"
 		  "  heapmedic -p 4711 trim --min-yield 100M\n"
@@ -42,33 +49,39 @@ static const struct command rows[] = {
 	{ .name = "mallopt", .flags = CMD_CALLS | CMD_WRITES, .usage = "NAME VALUE", .min = 2, .max = 2,
 	  .completes = COMPLETE_MALLOPT, .check = check_mallopt, .run = cmd_mallopt,
 	  .help = "set one of glibc's parameters by name",
-	  .more = "Says what the parameter will not change: arenas that exist stay, and setting any threshold\n"
-		  "freezes the dynamic ones for good.\n"
+	  .more = "Says what the parameter will not change: arenas that exist stay, and setting any\n"
+		  "threshold freezes the dynamic ones for good. The change stays when heapmedic\n"
+		  "leaves; glibc has no call that reads a parameter, so the old value is not known.\n"
 		  "\n"
 		  "  heapmedic -p 4711 mallopt M_TRIM_THRESHOLD 512K\n" },
 	{ .name = "mallctl", .flags = CMD_CALLS | CMD_WRITES, .usage = "NAME [VALUE]", .max = 2,
 	  .completes = COMPLETE_CTL, .check = check_mallctl, .run = cmd_mallctl, .effect = effect_mallctl,
 	  .options = { [CTL_LIST] = { "list", NULL, "list the names that begin with NAME" } },
-	  .help = "read or write any of jemalloc's names, typed",
-	  .more = "Without VALUE the name is read (a name without data is called: that is a change). With VALUE it\n"
-		  "is written, and the old value is printed too. An index may be `all` where jemalloc knows it.\n"
+	  .help = "read or write any of jemalloc's names",
+	  .more = "Without VALUE the name is read (a name without data is called: that is a\n"
+		  "change). With VALUE it is written, and the old value is printed too. An index\n"
+		  "may be `all` where jemalloc knows it. `arenas.` are the defaults of arenas made\n"
+		  "later; those that exist are `arena.0.`, `arena.1.` and so on. A change stays\n"
+		  "when heapmedic leaves.\n"
 		  "\n"
 		  "  heapmedic -p 4711 mallctl stats.allocated\n"
-		  "  heapmedic -p 4711 mallctl arenas.dirty_decay_ms 1000\n"
+		  "  heapmedic -p 4711 mallctl arena.0.dirty_decay_ms 1000\n"
 		  "  heapmedic mallctl --list arenas.\n" },
 	{ .name = "threads", .flags = CMD_PASSIVE, .usage = "", .run = cmd_threads,
-	  .help = "threads, what they wait in, and which would be borrowed",
-	  .more = "Best candidate first. Nothing is held.\n"
+	  .help = "what the threads wait in, and which can be borrowed",
+	  .more = "Best candidate first. Nothing is held. CALL is the system call that a thread is\n"
+		  "in, ARENA whether it has one of glibc's, WHY what speaks against borrowing it.\n"
 		  "\n"
 		  "  heapmedic -p 4711 threads\n" },
 	{ .name = "bt", .flags = CMD_HOLDS, .usage = "[TID|all]", .max = 1, .completes = COMPLETE_TID, .check = check_bt, .run = cmd_bt,
-	  .help = "backtrace of one or of all threads",
-	  .more = "Each thread is held only while it is unwound. Frames inside an allocator are marked with *.\n"
+	  .help = "backtrace of one thread, or of all of them",
+	  .more = "Without a TID: of all. Each thread is held only while it is unwound. Frames\n"
+		  "inside an allocator are marked with *.\n"
 		  "\n"
 		  "  heapmedic -p 4711 bt 4713\n" },
 	{ .name = "set", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[KEY VALUE]", .max = 2,
 	  .completes = COMPLETE_SET, .check = check_set, .run = cmd_set,
-	  .help = "change a setting for the commands that follow; alone: list them",
+	  .help = "change a setting for what follows; alone: list them",
 	  .more = "passive, read-only and dry-run can be turned on, but not off again.\n"
 		  "\n"
 		  "  set timeout 5s\n" },
@@ -77,20 +90,23 @@ static const struct command rows[] = {
 	  .more = "  echo before the trim of $$\n" },
 	{ .name = "sleep", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "TIME", .min = 1, .max = 1, .check = check_sleep, .run = cmd_sleep,
 	  .help = "wait; Ctrl-C ends it",
-	  .more = "The target pays nothing meanwhile: a proxy that is kept for the next command sleeps too.\n"
+	  .more = "heapmedic's own thread in the target, kept for the next command, sleeps too.\n"
 		  "\n"
 		  "  sleep 10s\n" },
 	{ .name = "source", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "FILE [ARG...]", .min = 1, .max = -1,
 	  .completes = COMPLETE_FILE, .run = cmd_source,
-	  .help = "run the commands of a file; ARGs are its $1..",
-	  .more = "Stops at the first error and fails with the same exit code.\n"
+	  .help = "run the commands of a file (a runbook)",
+	  .more = "One command a line, or several with ; between them; # begins a comment. Words\n"
+		  "are quoted as in a shell. $1 to $9 and $@ are the ARGs, $$ is the target's pid.\n"
+		  "All of it is checked before its first command is run. It stops at the first\n"
+		  "error and fails with the same exit code. heapmedic -f FILE ARG... does the same.\n"
 		  "\n"
 		  "  source emergency.hm 100M\n" },
 	{ .name = "help", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[COMMAND]", .max = 1,
 	  .completes = COMPLETE_COMMAND, .run = cmd_help,
 	  .help = "the commands; help on one with an example", .more = "  help trim\n" },
 	{ .name = "quit", .alias = "exit", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "", .run = cmd_quit,
-	  .help = "leave; everything in the target is undone",
+	  .help = "leave; nothing of heapmedic stays in the target",
 	  .more = "In a runbook: the commands behind it are not run.\n" },
 };
 /* clang-format on */
@@ -121,7 +137,9 @@ int command_unknown(const char *name, struct diag *d)
 	const char *near = nearest(name, next_command, NULL);
 	char hint[100] = "see `help`";
 
-	if (near)
+	if (strchr(name, ' '))
+		snprintf(hint, sizeof(hint), "quote words, not the whole command, or use -e");
+	else if (near)
 		snprintf(hint, sizeof(hint), "did you mean `%s`? see `help`", near);
 	return diag_fail(d, -EINVAL, HM_USAGE, "unknown-command", hint,
 			 "no command is named '%.100s'", name);

@@ -19,8 +19,8 @@ void help_commands(FILE *out)
 		fprintf(out, "  %-22s %-3s %s\n", head, command_letters(row[i].flags, letters),
 			row[i].help);
 	}
-	fputs("  p reads only, s holds a thread for a moment, c calls into the target, w changes "
-	      "it\n",
+	fputs("  p reads only, s holds a thread for a moment, c calls into the target,\n"
+	      "  w changes it\n",
 	      out);
 }
 
@@ -57,10 +57,13 @@ void help_program(FILE *out)
 		if (row[i].places & OPT_ARGV)
 			print_option(out, &row[i]);
 	fputs("\n"
-	      "Exit: 0 done, 1 call failed, 2 usage, 3 no such process, 4 not permitted, 5 not "
-	      "supported,\n"
-	      "6 refused as unsafe, 7 threshold not met, 8 call still runs there, 9 target died, "
-	      "10 internal.\n",
+	      "SIZE is bytes, or a number with K, M, G or T; TIME is seconds, or a number with\n"
+	      "us, ms, s, m, h or d. Without a command, and where stdin is not a terminal,\n"
+	      "the commands are read from stdin.\n"
+	      "\n"
+	      "Exit: 0 done, 1 call failed, 2 usage, 3 no such process, 4 not permitted,\n"
+	      "5 not supported, 6 refused as unsafe, 7 threshold not met, 8 call still runs\n"
+	      "there, 9 target died, 10 internal.\n",
 	      out);
 }
 

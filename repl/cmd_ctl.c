@@ -248,7 +248,7 @@ static int list_names(struct context *c, const struct args *a, struct reply *r, 
 {
 	static const struct column columns[] = { { "NAME", false },
 						 { "TYPE", false },
-						 { "", false },
+						 { "ACCESS", false },
 						 { "VALUE", false },
 						 { "MEANING", false } };
 	const struct allocator *jemalloc;

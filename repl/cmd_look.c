@@ -35,7 +35,7 @@ static void thread_row(struct table *table, const struct thread *t)
 	table_row(table,
 		  (const char *const[]){ tid, t->name, state, syscall_name(t, call, sizeof(call)),
 					 t->has_arena ? "yes" : "no", t->usable ? "yes" : "no",
-					 t->reason ? t->reason : "" });
+					 t->usable || !t->reason ? "" : t->reason });
 }
 
 static int print_threads(const struct context *c, const struct threads *list)
@@ -73,6 +73,16 @@ static json_t *thread_json(struct reply *r, const struct thread *t)
 	return o;
 }
 
+/* Without the right to attach, what a thread does cannot be read either: it is not "running". */
+static void forbid_all(struct threads *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->v[i].usable) {
+			list->v[i].usable = false;
+			list->v[i].reason = "not permitted, see `check`";
+		}
+}
+
 int cmd_threads(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	const struct process *p = c->process;
@@ -84,6 +94,8 @@ int cmd_threads(struct context *c, const struct args *a, struct reply *r, struct
 	if (err)
 		return err;
 	err = threads_rank(&p->t, &p->maps, &p->mods, &list);
+	if (!p->pre.attachable)
+		forbid_all(&list);
 	if (err) {
 		diag_internal(d, err, "ranking threads");
 	} else if (c->set.json) {

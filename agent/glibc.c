@@ -248,7 +248,7 @@ static int glibc_stats(struct process *p, const struct allocator *a, int argc, c
 	(void)argv;
 	*text = NULL;
 	if (argc > 0)
-		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "leave them away",
+		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "leave them out",
 				 "glibc's malloc_stats takes no arguments");
 	rc = glibc_symbol(a->mod, "malloc_stats", &c.fn, d);
 	if (rc)

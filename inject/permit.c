@@ -163,13 +163,14 @@ static void cause_ids(const struct permit *p, struct diag *d)
 		if (p->t_uid[i] == p->uid)
 			continue;
 		diag_fail(d, -EPERM, HM_NOT_PERMITTED, "other-user", HINT_ROOT,
-			  "process %d (%s) has uids %u %u %u, we run as uid %u without "
-			  "CAP_SYS_PTRACE",
+			  "process %d (%s) has the uids %u %u %u (real, effective, saved), "
+			  "we run as uid %u without CAP_SYS_PTRACE",
 			  (int)p->pid, p->comm, p->t_uid[0], p->t_uid[1], p->t_uid[2], p->uid);
 		return;
 	}
 	diag_fail(d, -EPERM, HM_NOT_PERMITTED, "other-group", HINT_ROOT,
-		  "process %d (%s) has gids %u %u %u, we run as gid %u without CAP_SYS_PTRACE",
+		  "process %d (%s) has the gids %u %u %u (real, effective, saved), we run "
+		  "as gid %u without CAP_SYS_PTRACE",
 		  (int)p->pid, p->comm, p->t_gid[0], p->t_gid[1], p->t_gid[2], p->gid);
 }
 

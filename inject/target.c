@@ -120,7 +120,8 @@ static int check_proc(struct diag *d)
 	if (strtol(self, NULL, 10) != (long)getpid())
 		return diag_fail(
 			d, -ENOENT, HM_NOT_PERMITTED, "no-proc",
-			"enter the mount namespace too (nsenter -m), or mount a fresh proc",
+			"enter its mount namespace and its root too (nsenter -m -r), or mount a "
+			"fresh proc",
 			"/proc is that of another pid namespace: it calls us %s, we are %d", self,
 			(int)getpid());
 	return 0;
@@ -139,8 +140,8 @@ static int no_such_process(pid_t pid, struct diag *d)
 				 "process %d exists, but /proc/%d is hidden from us", (int)pid,
 				 (int)pid);
 	return diag_fail(d, -ESRCH, HM_GONE, "no-process",
-			 "pids are those of heapmedic's own pid namespace: in a container they "
-			 "differ from the host's",
+			 "it may have ended; pids are those of heapmedic's own pid namespace, in a "
+			 "container they differ from the host's",
 			 "no process has pid %d", (int)pid);
 }
 
@@ -173,11 +174,12 @@ static int check_kind(pid_t pid, const struct proc_status *st, const char *stat,
 				 "%d (%s) is a kernel thread: it has no user memory", (int)pid,
 				 st->name);
 	if ((st->state == 'Z' || st->state == 'X') && st->threads > 1)
-		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "main-thread-ended",
-				 "nothing can be done from outside; restart it when possible",
-				 "the main thread of %d (%s) has ended while %d threads go on: the "
-				 "kernel shows no memory for it",
-				 (int)pid, st->name, st->threads - 1);
+		return diag_fail(
+			d, -EOPNOTSUPP, HM_UNSUPPORTED, "main-thread-ended",
+			"nothing can be done from outside; restart it when possible",
+			"the main thread of %d (%s) has ended, %d of its threads go on: the "
+			"kernel shows no memory for it",
+			(int)pid, st->name, st->threads - 1);
 	if (st->state == 'Z' || st->state == 'X')
 		return diag_fail(d, -ESRCH, HM_GONE, "zombie",
 				 "its memory is given back already; its parent has to wait for it",

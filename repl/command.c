@@ -208,8 +208,8 @@ static void tell_how(struct run *r)
 		return;
 	process_held(p, &h);
 	context_verbose(r->c,
-			"%s: via %s, %u holds of one thread so far, the longest %s, together %s",
-			r->row->name, session_via(p->session), h.threads,
+			"%s: via %s, %u hold%s of one thread so far, the longest %s, together %s",
+			r->row->name, session_via(p->session), h.threads, h.threads == 1 ? "" : "s",
 			time_format(h.max_ns, max), time_format(h.total_ns, total));
 }
 

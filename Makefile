@@ -187,9 +187,8 @@ heapmedic-static: $(MAIN_OBJ) $(BUILD)/libheapmedic.a
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ -Wl,--start-group $(STATIC_LIBS) -Wl,--end-group
 
 install: $(PROG)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/heapmedic
-	install -m 755 $(PROG) $(DESTDIR)$(PREFIX)/bin/heapmedic
-	for f in scripts/*.hm; do [ ! -e "$$f" ] || install -m 644 "$$f" $(DESTDIR)$(PREFIX)/share/heapmedic/ || exit 1; done
+	install -D -m 755 $(PROG) $(DESTDIR)$(PREFIX)/bin/heapmedic
+	for f in scripts/*.hm; do [ ! -e "$$f" ] || install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/heapmedic "$$f" || exit 1; done
 
 # ---- the same program with places to be killed at, for the live tests only
 FAULT_OBJ := $(patsubst %.c,$(BUILD)/fault/%.o,inject/tracer.c inject/mem.c inject/proxy.c inject/fault_point.c)

@@ -46,13 +46,25 @@ bool history_keeps(const char *line, const char *previous)
 	return !previous || strcmp(line, previous) != 0;
 }
 
-/* Makes the directories above path; what cannot be made shows when the file is opened. */
-static void make_parents(const char *path)
+/*
+ * sudo(8) may leave $HOME as it was: directories of root in there would keep the user's other
+ * programs out of ~/.local, and files would be where the user has links laid out.
+ */
+static bool is_ours(const char *dir)
+{
+	struct stat st;
+
+	return stat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+/* Makes the directories of path below its first base bytes; what cannot be made shows when the file
+ * is opened. */
+static void make_parents(const char *path, size_t base)
 {
 	char dir[PATH_MAX];
 
 	snprintf(dir, sizeof(dir), "%s", path);
-	for (char *p = dir + 1; *p; p++)
+	for (char *p = dir + base + 1; *p; p++)
 		if (*p == '/') {
 			*p = '\0';
 			if (mkdir(dir, 0700) && errno != EEXIST)
@@ -69,7 +81,9 @@ static int open_file(const char *path)
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || fchmod(fd, 0600)) {
+	/* Not what somebody else has put there, and no second name of another file. */
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1 ||
+	    fchmod(fd, 0600)) {
 		close(fd);
 		return -1;
 	}
@@ -120,21 +134,32 @@ static void shorten(struct history *h)
 			return;
 }
 
+/* The file of the environment, -1 if there is none. */
+static int open_default(void)
+{
+	const char *own = getenv("HEAPMEDIC_HISTORY"), *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME"), *base = state && state[0] == '/' ? state : home;
+	char path[PATH_MAX];
+
+	if (!history_path(own, state, home, path, sizeof(path)))
+		return -1;
+	if (!own) {
+		if (!is_ours(base))
+			return -1;
+		make_parents(path, strlen(base));
+	}
+	return open_file(path);
+}
+
 struct history *history_open(void)
 {
 	struct history *h = calloc(1, sizeof(*h));
-	char path[PATH_MAX];
 
 	if (!h)
 		return NULL;
-	h->fd = -1;
 	using_history();
 	stifle_history(MAX_LINES);
-	if (!history_path(getenv("HEAPMEDIC_HISTORY"), getenv("XDG_STATE_HOME"), getenv("HOME"),
-			  path, sizeof(path)))
-		return h;
-	make_parents(path);
-	h->fd = open_file(path);
+	h->fd = open_default();
 	if (h->fd >= 0 && load(h) > (size_t)2 * MAX_LINES)
 		shorten(h);
 	return h;

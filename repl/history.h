@@ -6,8 +6,9 @@
 
 /*
  * The shell's memory: $HEAPMEDIC_HISTORY (empty: none), else heapmedic/history below
- * $XDG_STATE_HOME or ~/.local/state. The file has mode 0600, its directory 0700. Without a file the
- * lines of this session are remembered all the same.
+ * $XDG_STATE_HOME or ~/.local/state. The file has mode 0600, its directory 0700; both are made only
+ * below a home that is there and belongs to who runs us. Without a file the lines of this session
+ * are remembered all the same.
  */
 struct history;
 struct history *history_open(void); /* NULL: no memory; lines that were saved are in readline */

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../repl/complete.h"
 #include "../../repl/history.h"
@@ -192,4 +197,77 @@ Test(history, what_is_kept)
 	cr_expect_not(history_keeps("trim", "trim"));
 	cr_expect_not(history_keeps(" secret", NULL));
 	cr_expect_not(history_keeps("", NULL));
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void remove_all(const char *dir)
+{
+	cr_expect_eq(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* A line is remembered with this home; false where no file came of it. */
+static bool saves_in(const char *home)
+{
+	char path[200];
+	struct history *h;
+	struct stat st;
+
+	unsetenv("HEAPMEDIC_HISTORY");
+	unsetenv("XDG_STATE_HOME");
+	setenv("HOME", home, 1);
+	h = history_open();
+	cr_assert_not_null(h);
+	history_remember(h, "trim");
+	history_close(h);
+	snprintf(path, sizeof(path), "%s/.local/state/heapmedic/history", home);
+	return stat(path, &st) == 0 && (st.st_mode & 07777) == 0600 && st.st_size == 5;
+}
+
+Test(history, is_kept_in_a_home_of_ours_only)
+{
+	char home[] = "/tmp/heapmedic-home-XXXXXX", path[100];
+
+	cr_assert_not_null(mkdtemp(home));
+	snprintf(path, sizeof(path), "%s/none", home);
+	cr_expect_not(saves_in(path));
+	cr_expect_eq(access(path, F_OK), -1, "a home was made");
+	snprintf(path, sizeof(path), "%s/theirs", home);
+	cr_assert_eq(mkdir(path, 0777), 0);
+	if (geteuid() == 0) {
+		cr_assert_eq(chown(path, 65534, 65534), 0);
+		cr_expect_not(saves_in(path));
+		cr_expect_eq(rmdir(path), 0, "something was made in it");
+	}
+	cr_expect(saves_in(home));
+	remove_all(home);
+}
+
+Test(history, does_not_write_into_another_files_second_name)
+{
+	char dir[] = "/tmp/heapmedic-link-XXXXXX", file[100], name[100];
+	struct history *h;
+	struct stat st;
+	int fd;
+
+	cr_assert_not_null(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/file", dir);
+	snprintf(name, sizeof(name), "%s/history", dir);
+	fd = open(file, O_CREAT | O_EXCL | O_WRONLY, 0644);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(close(fd) || link(file, name), 0);
+	setenv("HEAPMEDIC_HISTORY", name, 1);
+	h = history_open();
+	history_remember(h, "trim");
+	history_close(h);
+	cr_assert_eq(stat(file, &st), 0);
+	cr_expect_eq(st.st_size, 0);
+	cr_expect_eq(st.st_mode & 0777, 0644);
+	remove_all(dir);
 }

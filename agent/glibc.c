@@ -64,6 +64,7 @@ static int own_file_make(struct process *p, const struct module *libc, struct ow
 {
 	struct session *s = p->session;
 	void *lock = session_alloc(s, GLIBC_LOCK_SIZE);
+	struct symbol jumps;
 	size_t len = 0;
 	uint64_t addr = 0;
 	int rc;
@@ -77,12 +78,15 @@ static int own_file_make(struct process *p, const struct module *libc, struct ow
 		return diag_internal(d, -ENOBUFS, "output buffer");
 	f->args.len = len - OUTBUF_MARGIN;
 	f->args.fd = session_outfd(s);
+	f->args.vtable = module_symbol(libc, "_IO_file_jumps", &jumps) == 0 ? jumps.addr : 0;
 	rc = glibc_symbol(libc, "_IO_2_1_stderr_", &addr, d);
 	if (!rc)
 		rc = glibc_read(p, addr, f->bytes, GLIBC_FILE_SIZE, "_IO_2_1_stderr_", d);
 	if (!rc && glibc_file_build(f->bytes, &f->args) < 0)
-		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "file-layout", NULL,
-				 "the target's stderr does not look like a FILE of glibc");
+		return diag_fail(
+			d, -ENOTSUP, HM_UNSUPPORTED, "file-layout",
+			"`check` shows which glibc it is; `trim` needs no FILE",
+			"the target's stderr does not look like a FILE of glibc for bytes");
 	return rc;
 }
 
@@ -188,8 +192,11 @@ static int stderr_check(const struct process *p, const struct allocator *a, uint
 
 	if (!rc)
 		rc = glibc_read(p, own + GLIBC_FILE_SIZE - 8, &own_vtable, 8, "stderr", d);
-	if (!rc)
-		rc = glibc_read(p, file, bytes, sizeof(bytes), "stderr", d);
+	if (rc)
+		return rc;
+	if (mem_read(p->t.pid, file, bytes, sizeof(bytes)) == -EFAULT)
+		return stderr_refuse(d, "that points to nothing here");
+	rc = glibc_read(p, file, bytes, sizeof(bytes), "stderr", d);
 	if (rc)
 		return rc;
 	glibc_file_inspect(bytes, s);

@@ -61,7 +61,12 @@ int glibc_file_build(unsigned char file[GLIBC_FILE_SIZE], const struct glibc_fil
 {
 	uint32_t flags = get32(file, OFF_FLAGS);
 	uint64_t wide = get64(file, OFF_WIDE), vtable = get64(file, OFF_VTABLE);
+	int mode = (int)get32(file, OFF_MODE);
 
+	if (a->vtable)
+		vtable = a->vtable;
+	else if (mode > 0)
+		return -EBADMSG;
 	if ((flags & IO_MAGIC_MASK) != IO_MAGIC || !vtable)
 		return -EBADMSG;
 	memset(file, 0, GLIBC_FILE_SIZE);

@@ -25,11 +25,14 @@ struct glibc_file_args {
 	uint64_t lock;	   /* address of GLIBC_LOCK_SIZE zero bytes */
 	uint64_t buf, len; /* address and length of its buffer */
 	int fd;		   /* where a full buffer goes, -1: nowhere, the rest is lost */
+	uint64_t vtable;   /* address of _IO_file_jumps, 0: not known, stderr's will do */
 };
 
 /*
  * Turns file, a copy of the target's _IO_2_1_stderr_ (its function table and wide part are kept:
- * both must be the target's own), into a FILE of ours. -EBADMSG if it does not look like a FILE.
+ * both must be the target's own), into a FILE of ours. -EBADMSG if it does not look like a FILE, or
+ * is one for wide characters (fwide(3) gives it another table, whose functions take what they are
+ * given for wide characters and would read four times as much) and no other table is known.
  */
 HM_MUST_CHECK int glibc_file_build(unsigned char file[GLIBC_FILE_SIZE],
 				   const struct glibc_file_args *a);

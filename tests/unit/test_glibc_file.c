@@ -4,6 +4,7 @@
  * same library, so the bytes must work here as they do there.
  */
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "../../agent/glibc_file.h"
 
@@ -152,6 +154,27 @@ Test(glibc_file, refuses_what_is_no_file)
 	memcpy(file, _IO_2_1_stderr_, sizeof(file));
 	memset(file + 216, 0, 8); /* no functions */
 	cr_expect_eq(glibc_file_build(file, &a), -EBADMSG);
+}
+
+/* fwide(3) on stderr gives it functions that count in wide characters: ours is for bytes. */
+Test(glibc_file, is_for_bytes_where_stderr_is_not)
+{
+	static char small[256];
+	unsigned char file[GLIBC_FILE_SIZE];
+	struct ours o = { 0 };
+
+	cr_assert_gt(fwide(stderr, 1), 0);
+	o.args = (struct glibc_file_args){
+		.lock = (uintptr_t)o.lock, .buf = (uintptr_t)small, .len = 200, .fd = -1
+	};
+	memcpy(o.file, _IO_2_1_stderr_, GLIBC_FILE_SIZE);
+	memcpy(file, o.file, sizeof(file));
+	cr_assert_eq(glibc_file_build(file, &o.args), -EBADMSG);
+	o.args.vtable = (uintptr_t)dlsym(RTLD_DEFAULT, "_IO_file_jumps");
+	cr_assert(o.args.vtable);
+	cr_assert_eq(glibc_file_build(o.file, &o.args), 0);
+	cr_assert_eq(fprintf((FILE *)(void *)o.file, "%d bytes\n", 8), 8);
+	cr_assert_str_eq(small, "8 bytes\n");
 }
 
 /* A write pointer outside of the buffer is never believed. */

@@ -69,7 +69,8 @@ int session_call(struct session *s, struct call *v, size_t n, struct diag *d)
 	if (n == 0 || n > SESSION_MAX_CALLS)
 		return diag_internal(d, -EINVAL, "too many calls in one batch");
 	if (s->running)
-		return diag_fail(d, -EBUSY, HM_RUNNING, "still-running", "",
+		return diag_fail(d, -EBUSY, HM_RUNNING, "still-running",
+				 "wait until it has ended, then start again",
 				 "an earlier call still runs in the target");
 	rc = session_interrupted(s, d);
 	if (rc)
@@ -143,6 +144,11 @@ int session_outfd(const struct session *s)
 bool session_is_proxy(const struct session *s)
 {
 	return s->mode == HM_MODE_PROXY;
+}
+
+pid_t session_thread(const struct session *s)
+{
+	return s->proxy_on ? s->proxy.th.tid : 0;
 }
 
 const char *session_via(const struct session *s)

@@ -88,6 +88,8 @@ HM_MUST_CHECK int session_output(struct session *s, size_t outbuf_used, char **t
 /* The descriptor that captured output of a proxy goes to (1), or -1 in a direct session. */
 int session_outfd(const struct session *s);
 bool session_is_proxy(const struct session *s);
+/* The thread of ours that runs in the target now, 0 if there is none. */
+pid_t session_thread(const struct session *s);
 const char *session_via(const struct session *s); /* "proxy" or "direct" */
 
 /* How long application threads were held so far. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "mem.h"
+#include "region.h"
 #include "tcb.h"
 #include "tls.h"
 
@@ -210,6 +211,7 @@ static const char *stack_reason(const struct target *t, const struct maps *maps,
 				struct tcb_finder *f, struct thread *th, pid_t nstid)
 {
 	const struct map *m;
+	uint64_t base;
 
 	th->stack_lo = th->stack_hi = th->tcb = 0;
 	if (!th->sp)
@@ -217,6 +219,9 @@ static const char *stack_reason(const struct target *t, const struct maps *maps,
 	m = maps_find(maps, th->sp);
 	if (!m)
 		return "its stack pointer is outside every mapping";
+	/* of this session or of another: it ends when its session does, borrowed or not */
+	if (region_owns(m, &base))
+		return "it is heapmedic's own";
 	th->stack_lo = m->start;
 	th->stack_hi = m->end;
 	if (th->tid == t->pid) {

@@ -21,6 +21,7 @@ struct findings {
 	const char *libc;
 	char libc_version[32];
 	struct leftovers left;
+	pid_t own; /* our own thread in the target: not one of its threads; 0: none */
 };
 
 static const char *seccomp_name(int mode)
@@ -54,6 +55,11 @@ static int find_all(struct findings *f, const struct target *t, struct diag *d)
 	if (f->layout && f->threads.n && f->threads.v[0].usable)
 		f->best = &f->threads.v[0];
 	return 0;
+}
+
+static size_t count_threads(const struct findings *f)
+{
+	return f->threads.n - (f->own && f->threads.n ? 1 : 0);
 }
 
 /* ---- text */
@@ -96,13 +102,13 @@ static void print_process(const struct context *c, const struct findings *f)
 	snprintf(line, sizeof(line), "%s%s", seccomp_name(s->seccomp),
 		 s->no_new_privs ? ", no_new_privs" : "");
 	fact(c, "seccomp", line);
-	snprintf(line, sizeof(line), "%zu", f->threads.n);
+	snprintf(line, sizeof(line), "%zu", count_threads(f));
 	fact(c, "threads", line);
 }
 
 static void print_candidates(const struct context *c, const struct findings *f)
 {
-	size_t shown = f->threads.n < CANDIDATES_TEXT ? f->threads.n : CANDIDATES_TEXT;
+	size_t n = count_threads(f), shown = n < CANDIDATES_TEXT ? n : CANDIDATES_TEXT;
 	char line[256];
 
 	for (size_t i = 0; f->layout && i < shown; i++) {
@@ -112,9 +118,8 @@ static void print_candidates(const struct context *c, const struct findings *f)
 			 t->usable ? "usable" : "not usable", t->reason ? t->reason : "running");
 		fact(c, "candidate", line);
 	}
-	if (f->layout && shown < f->threads.n)
-		fprintf(c->sink->out, "%-11s and %zu more threads (`threads`)\n", "",
-			f->threads.n - shown);
+	if (f->layout && shown < n)
+		fprintf(c->sink->out, "%-11s and %zu more threads (`threads`)\n", "", n - shown);
 }
 
 static void print_verdict(const struct context *c, const struct findings *f, const struct diag *d)
@@ -205,7 +210,7 @@ static void reply_all(struct reply *r, const struct findings *f, const struct di
 	reply_set(r, "cause", cause ? json_text(cause->text, strlen(cause->text)) : json_null());
 	reply_set(r, "allocators", allocators_json(r, &f->p->allocs));
 	reply_set(r, "libc", libc_json(r, f));
-	reply_set(r, "threads", json_u64(f->threads.n));
+	reply_set(r, "threads", json_u64(count_threads(f)));
 	reply_set(r, "nspid", json_integer(inner));
 	reply_set(r, "arch", json_string(f->pre->arch));
 	reply_set(r, "seccomp", json_string(seccomp_name(s->seccomp)));
@@ -214,8 +219,12 @@ static void reply_all(struct reply *r, const struct findings *f, const struct di
 
 /* ---- both */
 
-static void warn_leftovers(struct context *c, struct reply *r, const struct leftovers *left)
+static void warn_leftovers(struct context *c, struct reply *r, const struct findings *f)
 {
+	const struct leftovers *left = &f->left;
+
+	if (left->busy && left->busy_tid == f->own && f->own)
+		return;
 	if (left->busy && left->busy_tid)
 		reply_warn(c, r, "busy",
 			   "another heapmedic's thread %d runs in the target, or was left there",
@@ -242,13 +251,13 @@ static int report(struct context *c, struct reply *r, struct findings *f, struct
 	} else if (!f->best) {
 		err = diag_fail(d, -EBUSY, HM_UNSAFE, "no-candidate",
 				"try again: the threads may be elsewhere then; `threads` says more",
-				"none of the %zu threads can be borrowed now", f->threads.n);
+				"none of the %zu threads can be borrowed now", count_threads(f));
 	}
 	if (c->set.json)
 		reply_all(r, f, err ? d : NULL);
 	else
 		print_all(c, f, err ? d : NULL);
-	warn_leftovers(c, r, &f->left);
+	warn_leftovers(c, r, f);
 	return err;
 }
 
@@ -260,6 +269,7 @@ int cmd_check(struct context *c, const struct args *a, struct reply *r, struct d
 		.pre = &p->pre,
 		.comm = p->t.comm,
 		.layout = p->mods.n > 0,
+		.own = p->session ? session_thread(p->session) : 0,
 	};
 	int err = find_all(&f, &p->t, d);
 

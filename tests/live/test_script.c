@@ -136,6 +136,36 @@ Test(script, expressions_share_one_session)
 	victim_stop(&v);
 }
 
+/* The thread that a session has in the target is neither the target's nor a leftover. */
+Test(script, a_session_knows_its_own_thread)
+{
+	struct victim v;
+	struct run r;
+	json_t *check, *list;
+	size_t i, ours = 0;
+	const json_t *t;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	run(&r, v.pid, "--json", "-e", "stats", "-e", "check", "-e", "threads", NULL);
+	run_expect(&r, 0);
+	check = run_json(&r, 1, v.pid, "check");
+	cr_assert_eq(json_int(check, "result.threads"), 9);
+	cr_assert_eq(json_array_size(json_at(check, "warnings")), 0, "%s", r.out);
+	list = run_json(&r, 2, v.pid, "threads");
+	json_array_foreach(json_at(list, "result.threads"), i, t)
+	{
+		if (strcmp(json_string_value(json_object_get(t, "name")), "heapmedic") != 0)
+			continue;
+		ours++;
+		cr_assert_not(json_boolean_value(json_object_get(t, "usable")), "%s", r.out);
+	}
+	cr_assert_eq(ours, 1);
+	json_decref(check);
+	json_decref(list);
+	run_free(&r);
+	victim_stop(&v);
+}
+
 /* ---- the shell */
 
 struct terminal {

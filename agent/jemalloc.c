@@ -107,7 +107,8 @@ static int value_take(const struct process *p, const struct ctl_name *row,
 	int rc;
 
 	if (*io->old_len != ctl_size(row->type))
-		return diag_fail(d, -EPROTO, HM_CALL_FAILED, "mallctl-size", NULL,
+		return diag_fail(d, -EPROTO, HM_CALL_FAILED, "mallctl-size",
+				 "this jemalloc has another type there; `stats` prints it too",
 				 "%s: mallctl returned %llu bytes, a %s has %zu", row->name,
 				 (unsigned long long)*io->old_len, row->ctype, ctl_size(row->type));
 	if (row->type != CTL_STRING)
@@ -120,7 +121,8 @@ static int value_take(const struct process *p, const struct ctl_name *row,
 	if (rc == -ENAMETOOLONG)
 		raw[sizeof(raw) - 1] = '\0';
 	else if (rc)
-		return diag_fail(d, rc, HM_CALL_FAILED, "mallctl-string", NULL,
+		return diag_fail(d, rc, HM_CALL_FAILED, "mallctl-string",
+				 "try again; `stats` prints it too",
 				 "%s: the string at %#llx cannot be read", row->name,
 				 (unsigned long long)addr);
 	escape_copy(out->text, sizeof(out->text), raw, strlen(raw));

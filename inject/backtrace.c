@@ -32,7 +32,8 @@ static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
 				 "process %d is stopped by a signal", t->pid);
 	case -ETIMEDOUT:
 		return diag_fail(d, rc, HM_UNSAFE, "not-stopping", "try another thread",
-				 "thread %d did not stop: it is stuck in the kernel", tid);
+				 "thread %d did not stop in time, it may be stuck in the kernel",
+				 tid);
 	default:
 		return diag_internal(d, rc, "unwinding a thread");
 	}

@@ -184,7 +184,8 @@ int maps_read(const struct target *t, struct maps *out, struct diag *d)
 	if (r == -EACCES || r == -EPERM)
 		return permit_explain(t, d);
 	if (r == -EFBIG)
-		return diag_fail(d, r, HM_UNSUPPORTED, "maps-too-large", NULL,
+		return diag_fail(d, r, HM_UNSUPPORTED, "maps-too-large",
+				 "nothing can be done from outside with so many mappings",
 				 "/proc/%d/maps is larger than %zu MiB", (int)t->pid,
 				 MAPS_MAX >> 20);
 	if (r)

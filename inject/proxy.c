@@ -243,7 +243,8 @@ int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
 	int rc;
 
 	if (p->lost)
-		return diag_fail(d, -EBUSY, HM_RUNNING, "still-running", "",
+		return diag_fail(d, -EBUSY, HM_RUNNING, "still-running",
+				 "wait until it has ended (`threads`), then start again",
 				 "an earlier call still runs in the target (thread %d)", p->th.tid);
 	rc = proxy_unpark(p);
 	if (rc == 0)

@@ -96,7 +96,7 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 		why = "it is traced by another process";
 		break;
 	case -ETIMEDOUT:
-		why = "it did not stop: it is stuck in the kernel";
+		why = "it did not stop in time, it may be stuck in the kernel";
 		break;
 	default:
 		return diag_internal(d, rc, "holding a thread");

@@ -136,9 +136,10 @@ static int choose_mode(struct session *s, const struct proc_status *st, struct d
 	switch (s->o.via) {
 	case VIA_PROXY:
 		if (!can)
-			return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-threads",
-					 "use --via direct",
-					 "the target has no pthread_create loaded");
+			return diag_fail(
+				d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-threads", "use --via direct",
+				"the target has no pthread_create, or none of what it takes "
+				"to give a thread a stack (pthread_attr_setstack)");
 		s->mode = HM_MODE_PROXY;
 		break;
 	case VIA_DIRECT:

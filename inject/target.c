@@ -107,7 +107,7 @@ int proc_read(int dirfd, const char *path, size_t max, char **out, size_t *len)
 /* ---- opening */
 
 /* What a /proc that is missing, or that shows another pid namespace than ours, says of itself. */
-static int check_proc(struct diag *d)
+int target_check_proc(struct diag *d)
 {
 	char self[32];
 	ssize_t n = readlink("/proc/self", self, sizeof(self) - 1);
@@ -129,7 +129,7 @@ static int check_proc(struct diag *d)
 
 static int no_such_process(pid_t pid, struct diag *d)
 {
-	int err = check_proc(d);
+	int err = target_check_proc(d);
 
 	if (err)
 		return err;
@@ -188,6 +188,19 @@ static int check_kind(pid_t pid, const struct proc_status *st, const char *stat,
 	return 0;
 }
 
+/* Neither "no such process" nor what hidepid=2 does: the entry is there. */
+static int closed_proc(pid_t pid, const char *name, int err, struct diag *d)
+{
+	bool limit = err == -EMFILE || err == -ENFILE;
+
+	return diag_fail(d, err, limit ? HM_INTERNAL : HM_NOT_PERMITTED,
+			 limit ? "no-descriptors" : "no-proc",
+			 limit ? "raise the limit of open files (ulimit -n 64)"
+			       : "run as the same user or as root (proc may be mounted with "
+				 "hidepid=1)",
+			 "/proc/%d%s cannot be read: %s", (int)pid, name, strerror(-err));
+}
+
 /* procfd and pidfd of t are closed by the caller on error. */
 static int identify(struct target *t, struct diag *d)
 {
@@ -200,8 +213,7 @@ static int identify(struct target *t, struct diag *d)
 	if (err == -ESRCH || err == -ENOENT)
 		return no_such_process(t->pid, d);
 	if (err)
-		return diag_fail(d, err, HM_NOT_PERMITTED, "no-proc", NULL,
-				 "/proc/%d/status cannot be read: %s", (int)t->pid, strerror(-err));
+		return closed_proc(t->pid, "/status", err, d);
 	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
 	if (t->pidfd < 0 && errno == ESRCH)
 		return no_such_process(t->pid, d);
@@ -212,8 +224,10 @@ static int identify(struct target *t, struct diag *d)
 	 * to another before it was reaped.
 	 */
 	err = proc_read(t->procfd, "stat", STAT_MAX, &stat, &len);
-	if (err)
+	if (err == -ESRCH || err == -ENOENT)
 		return no_such_process(t->pid, d);
+	if (err)
+		return closed_proc(t->pid, "/stat", err, d);
 	if (stat_parse(stat, NULL, &t->start_time, NULL) ||
 	    stat_comm(stat, t->comm, sizeof(t->comm)))
 		err = diag_internal(d, -EBADMSG, "/proc/PID/stat has an unknown form");
@@ -239,10 +253,9 @@ int target_open(pid_t pid, struct target *t, struct diag *d)
 	if (t->procfd < 0 && (errno == ENOENT || errno == ESRCH))
 		return no_such_process(pid, d);
 	if (t->procfd < 0)
-		return diag_fail(d, -errno, HM_NOT_PERMITTED, "no-proc", NULL,
-				 "%s cannot be opened: %s", path, strerror(errno));
+		return closed_proc(pid, "", -errno, d);
 	/* a /proc of another pid namespace would show a stranger under that number */
-	err = check_proc(d);
+	err = target_check_proc(d);
 	if (!err)
 		err = identify(t, d);
 	if (err == -EOPNOTSUPP && target_ending(t, false))

@@ -29,6 +29,8 @@ struct target {
  */
 HM_MUST_CHECK int target_open(pid_t pid, struct target *t, struct diag *d);
 void target_close(struct target *t);
+/* 0 if /proc is mounted and of our pid namespace; else exit 4. */
+HM_MUST_CHECK int target_check_proc(struct diag *d);
 
 /* True while the process opened is still there and not a zombie: same pid, same start time. */
 bool target_alive(const struct target *t);

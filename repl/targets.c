@@ -195,8 +195,11 @@ static int scan(enum selector_kind kind, const char *what, struct list *out, siz
 static int add_name(const char *name, struct list *out, struct diag *d)
 {
 	size_t found = 0;
-	int err = scan(SELECT_NAME, name, out, &found);
+	int err = target_check_proc(d);
 
+	if (err)
+		return err;
+	err = scan(SELECT_NAME, name, out, &found);
 	if (err)
 		return diag_internal(d, err, "reading /proc");
 	if (found)
@@ -212,8 +215,11 @@ static int add_group(const char *given, struct list *out, struct diag *d)
 {
 	char group[PATH_MAX], *mounts = NULL;
 	size_t found = 0, len = 0;
-	int err = proc_read(AT_FDCWD, "/proc/self/mountinfo", MAX_PROC_TEXT, &mounts, &len);
+	int err = target_check_proc(d);
 
+	if (err)
+		return err;
+	err = proc_read(AT_FDCWD, "/proc/self/mountinfo", MAX_PROC_TEXT, &mounts, &len);
 	if (err)
 		return diag_internal(d, err, "reading /proc/self/mountinfo");
 	err = cgroup_normalise(mounts, given, group, sizeof(group));

@@ -218,6 +218,14 @@ static int check_together(struct options *o, struct diag *d)
 	return 0;
 }
 
+/* Who wants JSON wants it of the error too, also where --json stands behind what is wrong. */
+static void look_for_json(const struct cursor *c)
+{
+	for (int i = c->i; i < c->argc && strcmp(c->argv[i], "--") != 0; i++)
+		if (strcmp(c->argv[i], "--json") == 0)
+			c->out->set.json = true;
+}
+
 int options_parse(int argc, char **argv, struct options *out, struct diag *d)
 {
 	struct cursor c = { .argc = argc, .i = 1, .argv = argv, .out = out, .d = d };
@@ -233,6 +241,8 @@ int options_parse(int argc, char **argv, struct options *out, struct diag *d)
 		return diag_internal(d, -ENOMEM, "options");
 	for (; c.i < argc && !err; c.i++)
 		err = take(&c);
+	if (err)
+		look_for_json(&c);
 	return err ? err : check_together(out, d);
 }
 

@@ -302,7 +302,7 @@ static enum hm_exit stream_run(struct context *c, struct stream *s, bool end)
 
 /*
  * One line with its newline into *line. A signal that does not end the run does not end the line
- * either. Returns its length, 0 at the end or when the run is cancelled, -ENOMEM.
+ * either. Returns its length, 0 at the end or when the run is cancelled, a negative errno.
  */
 static ssize_t read_line(FILE *in, char **line, size_t *cap)
 {
@@ -317,6 +317,8 @@ static ssize_t read_line(FILE *in, char **line, size_t *cap)
 				signals_stop_self();
 			continue;
 		}
+		if (ch == EOF && ferror(in) && !*signals_cancel())
+			return errno ? -errno : -EIO;
 		if (ch == EOF)
 			return *signals_cancel() ? 0 : (ssize_t)used;
 		if (used + 1 >= *cap) {
@@ -339,6 +341,12 @@ static enum hm_exit stream_line(struct context *c, struct stream *s, const char 
 	struct diag d;
 
 	c->origin.line = s->next;
+	if (n < 0 && n != -ENOMEM) {
+		/* What came before has run; an end that is none must not look like success. */
+		diag_fail(&d, (int)n, HM_USAGE, "cannot-read", "give a file that can be read",
+			  "cannot read the commands: %s", strerror((int)-n));
+		return tell(c, s->next, &d);
+	}
 	if (n < 0 || stream_add(s, line, (size_t)n)) {
 		diag_internal(&d, -ENOMEM, "reading commands");
 		return tell(c, s->next, &d);

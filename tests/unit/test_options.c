@@ -209,6 +209,20 @@ Test(options, what_was_understood_before_an_error_counts)
 	done(&p);
 }
 
+Test(options, json_behind_an_error_counts_too)
+{
+	struct parsed p;
+
+	parse(&p, "--nonsense trim --json");
+	cr_expect_eq(p.err, -EINVAL);
+	cr_expect(p.o.set.json);
+	done(&p);
+	parse(&p, "--nonsense -- --json");
+	cr_expect_eq(p.err, -EINVAL);
+	cr_expect_not(p.o.set.json);
+	done(&p);
+}
+
 Test(options, garbage)
 {
 	static const char *const words[] = {

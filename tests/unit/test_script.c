@@ -185,6 +185,21 @@ Test(script, stream_runs_line_by_line)
 	stage_free(&t);
 }
 
+/* A directory opens for reading, and fails only then. */
+Test(script, stream_that_cannot_be_read_is_no_empty_one)
+{
+	FILE *in = fopen("/", "r");
+	struct stage t;
+
+	cr_assert_not_null(in);
+	stage_begin(&t);
+	cr_expect_eq(script_stream(&t.c, "<stdin>", in), HM_USAGE);
+	stage_end(&t);
+	cr_expect_eq(strncmp(t.err, "<stdin>:1: cannot read", 22), 0, "%s", t.err);
+	stage_free(&t);
+	fclose(in);
+}
+
 static void write_file(char *path, const char *text)
 {
 	int fd = mkstemp(path);

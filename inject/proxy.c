@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,13 +24,54 @@
 	50 /* ms: how soon a cancel is noticed that came between a look and the sleep              \
 	    */
 
+/* pipefs and shmem have no other names (linux/magic.h) */
+#define PIPEFS_MAGIC 0x50495045
+#define TMPFS_MAGIC  0x01021994
+
+/*
+ * The number comes from the target's memory, and opening by /proc needs no right of the target's:
+ * it could name a file that it may not write to, or has open by O_PATH only. So it must be one of
+ * the things that the payload makes: an unnamed pipe, or a memory file, which has no link and
+ * belongs to the thread that made it.
+ */
+static int check_end(const struct proxy *p, int fd, bool pipe)
+{
+	struct proc_status maker;
+	struct statfs fs;
+	struct stat st;
+	char path[48];
+	int rc;
+
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
+		return -errno;
+	if (pipe)
+		return S_ISFIFO(st.st_mode) && fs.f_type == PIPEFS_MAGIC ? 0 : -EPROTO;
+	if (!S_ISREG(st.st_mode) || fs.f_type != TMPFS_MAGIC || st.st_nlink)
+		return -EPROTO;
+	snprintf(path, sizeof(path), "task/%d/status", p->th.tid);
+	rc = status_read(p->t->procfd, path, &maker);
+	if (rc)
+		return rc;
+	return st.st_uid == maker.uid[3] ? 0 : -EPROTO;
+}
+
 static int open_end(const struct proxy *p, int fd, int flags, int *out)
 {
 	char path[64];
+	int at, rc;
 
 	snprintf(path, sizeof(path), "task/%d/fd/%d", p->th.tid, fd);
-	*out = openat(p->t->procfd, path, flags | O_CLOEXEC);
-	return *out < 0 ? -errno : 0;
+	at = openat(p->t->procfd, path, O_PATH | O_CLOEXEC);
+	if (at < 0)
+		return -errno;
+	rc = check_end(p, at, flags & O_NONBLOCK);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	if (rc == 0) {
+		*out = open(path, flags | O_CLOEXEC);
+		rc = *out < 0 ? -errno : 0;
+	}
+	close(at);
+	return rc;
 }
 
 static int read_state(const struct proxy *p, struct hm_block *b)

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "mem.h"
+
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -71,6 +73,27 @@ int session_give_up(struct session *s, int rc, const char *what, struct diag *d)
 	return what ? diag_internal(d, rc, what) : rc;
 }
 
+/* The program may have executed another one since its symbols were read (execve(2)); now it cannot.
+ */
+static int check_anchors(const struct session *s)
+{
+	unsigned char t[sizeof(arch_trampoline)], c[sizeof(arch_syscall_ret)];
+
+	if (mem_read(s->t->pid, s->a.trampoline, t, sizeof(t)) ||
+	    mem_read(s->t->pid, s->a.syscall_ret, c, sizeof(c)) ||
+	    memcmp(t, arch_trampoline, sizeof(t)) != 0 ||
+	    memcmp(c, arch_syscall_ret, sizeof(c)) != 0)
+		return -ESTALE;
+	return 0;
+}
+
+static int target_changed(const struct session *s, struct diag *d)
+{
+	return diag_fail(d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
+			 "process %d runs another program than a moment ago; nothing was touched",
+			 s->t->pid);
+}
+
 /* Holds a thread, maps the region, starts the boot code. On success the thread is in it. */
 int session_enter(struct session *s, unsigned forbid, struct diag *d)
 {
@@ -82,6 +105,11 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 	rc = session_hold(s, forbid, d);
 	if (rc)
 		return rc;
+	rc = check_anchors(s);
+	if (rc) {
+		rc = session_give_up(s, rc, NULL, d);
+		return rc == -ESTALE ? target_changed(s, d) : rc;
+	}
 	rc = map_region(s, d);
 	if (rc)
 		return session_give_up(s, rc, NULL, d);

@@ -48,6 +48,8 @@ int session_open_proxy(struct session *s, struct diag *d)
 		return session_fault(s, sig, d);
 	if (rc)
 		return session_give_up(s, rc, "waiting for pthread_create", d);
+	/* what it has unmapped may be somebody else's when a later proxy boots */
+	s->block.n_reap = 0;
 	rc = boot_result(s, &boot_rc);
 	if (rc == 0 && !boot_rc && !clone)
 		rc = -EPROTO;

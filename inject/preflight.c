@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "anchors.h"
 #include "permit.h"
 
 /* ---- what kind of program it is */
@@ -304,6 +305,19 @@ static void refuse_unreadable(struct preflight *p, const struct module *mod, con
 		  strerror(mod->elf_error < 0 ? -mod->elf_error : mod->elf_error));
 }
 
+/* A static program holds of libc only what it uses itself, which need not be all that a call needs.
+ */
+static void check_anchors(struct preflight *p, const struct modules *mods)
+{
+	struct anchors found;
+	struct diag d = { 0 };
+
+	if (anchors_find(mods, &found, &d) == 0)
+		return;
+	p->injectable = false;
+	p->cause = d;
+}
+
 void preflight_modules(struct preflight *p, const struct modules *mods)
 {
 	const struct module *main_mod = find_main(mods), *libc = modules_glibc(mods), *named;
@@ -326,8 +340,10 @@ void preflight_modules(struct preflight *p, const struct modules *mods)
 		refuse_unreadable(p, main_mod, "the program");
 		return;
 	}
-	if (main_mod && has_builtin_allocator(main_mod))
+	if (main_mod && has_builtin_allocator(main_mod)) {
+		check_anchors(p, mods);
 		return;
+	}
 	if (main_mod && defines(main_mod, "runtime.mallocgc"))
 		refuse(p, "no-libc",
 		       "the program is pure Go: no C library is in it, so there is no allocator to "

@@ -10,7 +10,7 @@
  * is at most 4 MiB and starts on 4 MiB.
  */
 #define BASE_PREFIX  0x600000000000ULL
-#define BASE_ALIGN   ((uint64_t)4 << 20)
+#define BASE_ALIGN   REGION_MAX
 #define RANDOM_SHIFT 33
 #define RANDOM_BITS  10
 #define CHECK_SHIFT  22

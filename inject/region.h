@@ -25,11 +25,14 @@ struct region {
 	uint64_t pstack, pstack_len; /* 0 in direct mode */
 };
 
+#define REGION_MAX ((uint64_t)4 << 20)
+
 /* Pure: lays the region out at base. tls is the room the proxy's stack needs for thread-local
  * storage. */
 void region_layout(struct region *r, uint64_t base, enum hm_mode mode, size_t text, size_t scratch,
 		   size_t tls);
-/* A free address with a valid check, random; 0 if there is none (never seen). */
+/* A free address with a valid check, random; 0 if there is none or size is over REGION_MAX (never
+ * seen). */
 uint64_t region_choose(const struct maps *maps, uint64_t size);
 /* Pure: is this a mapping of ours (by name or address)? *base is the region it belongs to. */
 bool region_owns(const struct map *m, uint64_t *base);

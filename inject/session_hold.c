@@ -95,6 +95,9 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 		}
 		why = "it is traced by another process";
 		break;
+	case -EFAULT:
+		why = "its stack cannot be read";
+		break;
 	case -ETIMEDOUT:
 		why = "it did not stop in time, it may be stuck in the kernel";
 		break;

@@ -119,6 +119,11 @@ static int place_region(struct session *s, struct diag *d)
 	uint64_t base;
 
 	region_layout(&s->r, 0, s->mode, text, SESSION_SCRATCH, s->a.tls_size);
+	if (s->r.size > REGION_MAX)
+		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "large-tls", "use --via direct",
+				 "a thread of the target needs %zu bytes of thread-local storage, "
+				 "more than we bring",
+				 s->a.tls_size);
 	base = region_choose(&s->maps, s->r.size);
 	if (!base)
 		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-room", "try --via direct",

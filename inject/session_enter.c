@@ -48,6 +48,27 @@ int session_unmap(struct session *s)
 	return borrow_syscall(&s->b, SYS_munmap, arg, &ignored);
 }
 
+/*
+ * All behind the code. It counts as data only now (RLIMIT_DATA, and what may be committed), so it
+ * is here that a process at its limit refuses; the boot code would have no way to say so.
+ */
+static int make_writable(struct session *s, struct diag *d)
+{
+	const struct region *r = &s->r;
+	const uint64_t arg[6] = { r->stack, r->out + r->out_len - r->stack,
+				  PROT_READ | PROT_WRITE };
+	uint64_t ignored;
+	int rc = borrow_syscall(&s->b, SYS_mprotect, arg, &ignored);
+
+	if (rc == 0)
+		return 0;
+	(void)!session_unmap(s);
+	return diag_fail(d, rc, HM_CALL_FAILED, "no-memory",
+			 "look at its RLIMIT_DATA, memory cgroup and vm.overcommit_memory",
+			 "%" PRIu64 " bytes of the target's memory cannot be made writable: %s",
+			 arg[1], strerror(-rc));
+}
+
 int session_died(const struct session *s, struct diag *d)
 {
 	return diag_fail(d, -ESRCH, HM_DIED, "target-died", "look at its log or core for the cause",
@@ -111,6 +132,8 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 		return rc == -ESTALE ? target_changed(s, d) : rc;
 	}
 	rc = map_region(s, d);
+	if (rc == 0)
+		rc = make_writable(s, d);
 	if (rc)
 		return session_give_up(s, rc, NULL, d);
 	s->block.marker = borrow_marker(&s->b, &st);

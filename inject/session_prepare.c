@@ -92,8 +92,6 @@ static void prepare_block(struct session *s)
 	b->size = r->size;
 	b->munmap_len = r->guard ? r->guard - r->base : r->size;
 	b->fn_munmap = s->a.munmap;
-	b->rw_addr = r->stack;
-	b->rw_len = r->out + r->out_len - r->stack;
 	b->pstack_addr = r->pstack;
 	b->pstack_len = r->pstack_len;
 	b->mode = (uint32_t)s->mode;

@@ -57,8 +57,6 @@ struct hm_block {
 	uint64_t base;	     /* of the region */
 	uint64_t munmap_len; /* what the proxy takes with it: everything below its own stack */
 	uint64_t fn_munmap;
-	uint64_t rw_addr,
-		rw_len; /* stack to out: what the boot code makes writable before it uses a stack */
 	uint64_t pstack_addr, pstack_len;
 
 	uint64_t size; /* of the region */
@@ -96,8 +94,6 @@ struct hm_block {
 #define HM_OFF_BASE	  8
 #define HM_OFF_MUNMAP_LEN 16
 #define HM_OFF_FN_MUNMAP  24
-#define HM_OFF_RW_ADDR	  32
-#define HM_OFF_RW_LEN	  40
 
 /* offsets of the payload's entry table */
 #define HM_ENTRY_BOOT  0

@@ -13,25 +13,15 @@ payload_entries:
 
 	.text
 /*
- * boot_entry(block): the borrowed thread comes here with its stack pointer at the dead man's frame, in memory that is
- * not writable yet. So mprotect stands first and touches no stack. The return address is the signal
- * trampoline: whatever happens, `ret` gives the thread its own registers back.
+ * boot_entry(block): the borrowed thread comes here with its stack pointer at the dead man's frame. The return address
+ * is the signal trampoline: `ret` gives the thread its own registers back.
  */
 	.globl	boot_entry
 boot_entry:
-	mov	%rdi, %rbx
-	mov	HM_OFF_RW_ADDR(%rbx), %rdi
-	mov	HM_OFF_RW_LEN(%rbx), %rsi
-	mov	$3, %edx			/* PROT_READ | PROT_WRITE */
-	mov	$10, %eax			/* mprotect */
-	syscall
-	test	%rax, %rax
-	jnz	1f
-	mov	%rbx, %rdi
 	sub	$8, %rsp
 	call	payload_boot
 	add	$8, %rsp
-1:	ret
+	ret
 
 /*
  * proxy_entry(block): start routine of the proxy thread. At the end it cannot return through memory that it has

@@ -12,8 +12,6 @@
 _Static_assert(offsetof(struct hm_block, base) == HM_OFF_BASE, "abi");
 _Static_assert(offsetof(struct hm_block, munmap_len) == HM_OFF_MUNMAP_LEN, "abi");
 _Static_assert(offsetof(struct hm_block, fn_munmap) == HM_OFF_FN_MUNMAP, "abi");
-_Static_assert(offsetof(struct hm_block, rw_addr) == HM_OFF_RW_ADDR, "abi");
-_Static_assert(offsetof(struct hm_block, rw_len) == HM_OFF_RW_LEN, "abi");
 
 /* System call numbers and constants of the kernel's x86-64 ABI, spelled here because no header may
  * pull in libc. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,6 +117,29 @@ Test(refuse, stopped)
 	cr_assert_eq(proc_state(v.pid), 'T');
 	kill(v.pid, SIGCONT);
 	proc_wait_state(v.pid, "SR");
+	run_ok(v.pid, "trim", NULL);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+}
+
+/* A process at its RLIMIT_DATA maps what cannot be written, and no more. */
+Test(refuse, no_memory_to_be_had)
+{
+	static const struct run_opts o;
+	struct rlimit limit, low;
+	static struct state state;
+	struct victim v;
+
+	victim_start_named(&v, "retained", "2", "10");
+	state_take(&v, &state);
+	cr_assert_eq(prlimit(v.pid, RLIMIT_DATA, NULL, &limit), 0);
+	low = limit;
+	low.rlim_cur = 65536;
+	cr_assert_eq(prlimit(v.pid, RLIMIT_DATA, &low, NULL), 0);
+	refused(v.pid, 1, "trim");
+	refused_as(v.pid, &o, 1, (const char *[]){ "--via", "direct", "trim", NULL });
+	state_same(&v, &state, STATE_EXACT);
+	cr_assert_eq(prlimit(v.pid, RLIMIT_DATA, &limit, NULL), 0);
 	run_ok(v.pid, "trim", NULL);
 	state_same(&v, &state, STATE_EXACT);
 	victim_stop(&v);

@@ -234,7 +234,9 @@ static int take_quoted(struct parser *p, char quote)
 	while (!err) {
 		char c = p->pos < p->len ? p->text[p->pos] : '\n';
 
-		if (c == '\n' || c == '\0')
+		if (c == '\0')
+			return syntax(p, "commands are text", "a NUL byte");
+		if (c == '\n')
 			return syntax(p, "a quote ends on the line where it begins",
 				      quote == '"' ? "unclosed double quote"
 						   : "unclosed single quote");

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Length of the UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates), 0 if it is none.
- */
-static size_t utf8_length(const unsigned char *s, size_t left)
+size_t utf8_length(const unsigned char *s, size_t left)
 {
 	size_t len = s[0] < 0x80		   ? 1
 		     : s[0] >= 0xc2 && s[0] < 0xe0 ? 2

@@ -326,7 +326,7 @@ static ssize_t read_line(FILE *in, char **line, size_t *cap)
 			char *grown = more <= MAX_FILE ? realloc(*line, more) : NULL;
 
 			if (!grown)
-				return -ENOMEM;
+				return more <= MAX_FILE ? -ENOMEM : -EFBIG;
 			*line = grown;
 			*cap = more;
 		}

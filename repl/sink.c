@@ -82,10 +82,37 @@ const char *text_delta(char buf[SIZE_TEXT], int64_t bytes, bool raw)
 	return buf;
 }
 
+/* Words of a runbook and names of files may hold what a terminal would obey. Other than with the
+ * target's text, letters beyond ASCII stay what they are. */
+static void put_line(FILE *out, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	size_t left = strlen(text);
+
+	while (left) {
+		size_t n = utf8_length(s, left), len = n ? n : 1;
+		bool c1 = n == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+		bool plain = n && !c1 && s[0] >= 0x20 && s[0] != 0x7f;
+
+		if (plain)
+			fwrite(s, 1, len, out);
+		for (size_t i = 0; !plain && i < len; i++)
+			fprintf(out, "\\x%02x", s[i]);
+		s += len;
+		left -= len;
+	}
+}
+
 void sink_error(struct sink *s, const char *origin, const struct diag *d)
 {
-	fprintf(s->err, "%s%s:%s %s\n", sink_paint(s, PAINT_BAD), origin ? origin : "heapmedic",
-		sink_plain(s), d->text);
-	if (d->hint[0])
-		fprintf(s->err, "  next: %s\n", d->hint);
+	fputs(sink_paint(s, PAINT_BAD), s->err);
+	put_line(s->err, origin ? origin : "heapmedic");
+	fprintf(s->err, ":%s ", sink_plain(s));
+	put_line(s->err, d->text);
+	putc('\n', s->err);
+	if (d->hint[0]) {
+		fputs("  next: ", s->err);
+		put_line(s->err, d->hint);
+		putc('\n', s->err);
+	}
 }

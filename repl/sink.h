@@ -59,6 +59,9 @@ void table_free(struct table *t);
 
 /* ---- JSON */
 /* Any bytes as a JSON string: what is not UTF-8 is replaced by U+FFFD. NULL: no memory. */
+/* Length of the UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates), 0 if it is none.
+ */
+size_t utf8_length(const unsigned char *s, size_t left);
 json_t *json_text(const char *text, size_t len);
 /* Numbers that a signed 64-bit integer cannot hold become a real number. */
 json_t *json_u64(uint64_t v);

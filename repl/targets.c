@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../inject/status.h"
 #include "../inject/target.h"
 #include "settings.h"
 
@@ -140,6 +141,21 @@ static bool name_matches(int procfd, const char *name)
 	return same;
 }
 
+/* The root group has the kernel's threads in it too, and what has ended stays in its group until
+ * its parent has looked: nobody means those. */
+static bool has_memory(int procfd)
+{
+	char *text = NULL, state = 'Z';
+	size_t len = 0;
+	bool has;
+
+	if (proc_read(procfd, "stat", 16384, &text, &len))
+		return false;
+	has = stat_parse(text, &state, NULL, NULL) == 0 && state != 'Z' && !stat_is_kthread(text);
+	free(text);
+	return has;
+}
+
 static bool group_matches(int procfd, const char *group)
 {
 	char *text = NULL;
@@ -150,7 +166,7 @@ static bool group_matches(int procfd, const char *group)
 		return false;
 	in = cgroup_matches(text, group);
 	free(text);
-	return in;
+	return in && has_memory(procfd);
 }
 
 static bool selected(int dirfd, const char *entry, enum selector_kind kind, const char *what)

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../inject/status.h"
+#include "../../inject/target.h"
 #include "../../repl/options.h"
+#include "child.h"
 
 #define MAX_WORDS 16
 
@@ -325,6 +330,43 @@ Test(targets, group_and_below)
 	cr_expect_not(cgroup_matches(text, "/pod1"));
 	cr_expect_not(cgroup_matches("", "/"));
 	cr_expect_not(cgroup_matches("garbage\n\n::", "/a"));
+}
+
+static bool chosen(const pid_t *pid, size_t n, pid_t one)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pid[i] == one)
+			return true;
+	return false;
+}
+
+/* All are below the root group; what has no memory is not meant. */
+Test(targets, group_without_zombies_and_kernel_threads)
+{
+	const struct selector all = { .kind = SELECT_CGROUP, .text = "/" };
+	pid_t alive = child_start(child_sleep, NULL), dead = child_start(child_sleep, NULL);
+	pid_t *pid = NULL;
+	size_t n = 0;
+	struct diag d;
+
+	cr_assert_eq(kill(dead, SIGKILL), 0);
+	cr_assert(child_reach(dead, dead, 'Z'));
+	cr_assert_eq(targets_resolve(&all, 1, &pid, &n, &d), 0, "%s", d.text);
+	cr_expect(chosen(pid, n, alive));
+	cr_expect_not(chosen(pid, n, dead));
+	for (size_t i = 0; i < n; i++) {
+		char path[32], *text;
+		size_t len;
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid[i]);
+		if (proc_read(AT_FDCWD, path, 16384, &text, &len))
+			continue;
+		cr_expect_not(stat_is_kthread(text), "%d", (int)pid[i]);
+		free(text);
+	}
+	free(pid);
+	child_end(alive);
+	child_end(dead);
 }
 
 Test(targets, group_names)

@@ -53,6 +53,18 @@ static int read_modules(struct process *p, struct diag *d)
 	return allocators_find(p, &p->allocs, d);
 }
 
+bool process_changed(const struct process *p)
+{
+	uint64_t layout;
+	struct maps now;
+
+	if (!p->layout || maps_read(&p->t, &now, NULL))
+		return false;
+	layout = layout_of(&now);
+	maps_free(&now);
+	return layout != p->layout;
+}
+
 static int read_maps(struct process *p, struct diag *d)
 {
 	struct maps now;

@@ -40,6 +40,8 @@ void process_drop_session(struct process *p);
  * process has loaded a library or executed another program since. The session is ended then.
  */
 HM_MUST_CHECK int process_refresh(struct process *p, struct diag *d);
+/* Has it executed another program, or loaded or dropped a library, since it was last looked at? */
+bool process_changed(const struct process *p);
 /* The allocator of that name that is in use, or NULL. */
 const struct allocator *process_allocator(const struct process *p, const char *name);
 /*

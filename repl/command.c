@@ -162,9 +162,17 @@ static int check_gone(struct run *r, int err)
 	bool suspected = err == -ESRCH || r->d.exit == HM_INTERNAL ||
 			 (r->d.exit == HM_CALL_FAILED && strncmp(r->d.code, "proxy-", 6) == 0);
 
-	if (!p || r->d.exit == HM_DIED || r->d.exit == HM_USAGE || !target_ending(&p->t, suspected))
+	if (!p || r->d.exit == HM_DIED || r->d.exit == HM_USAGE)
 		return err;
-	return target_gone(&p->t, &r->d);
+	if (target_ending(&p->t, suspected))
+		return target_gone(&p->t, &r->d);
+	/* What was done before execve(2) is gone with the program that it was done to. */
+	if (r->d.exit == HM_INTERNAL && process_changed(p))
+		return diag_fail(&r->d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
+				 "process %d has executed another program or loaded a library "
+				 "meanwhile",
+				 (int)p->t.pid);
+	return err;
 }
 
 static int run_body(struct run *r)

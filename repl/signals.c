@@ -41,6 +41,9 @@ int signals_setup(struct diag *d)
 	sa.sa_handler = SIG_IGN;
 	if (sigaction(SIGPIPE, &sa, NULL))
 		return diag_internal(d, -errno, "sigaction SIGPIPE");
+	/* A file at its limit (RLIMIT_FSIZE) is an error of write(2), as a full disk is. */
+	if (sigaction(SIGXFSZ, &sa, NULL))
+		return diag_internal(d, -errno, "sigaction SIGXFSZ");
 	/* Without SA_RESTART: waits return EINTR and look at the flags. */
 	sa.sa_handler = on_signal;
 	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {

@@ -277,6 +277,61 @@ Test(refuse, target_exits_between_commands)
 	victim_wait_exit(&v, 0);
 }
 
+/* Another program in its place, at any moment: that is no error of ours, and it is not harmed. */
+Test(refuse, target_executes_another_program, .timeout = 300)
+{
+	static const char *const commands[] = { "trim", "stats", "info", "bt", "check" };
+	const struct victim_plan plan = {
+		.argv = { "sh", "-c", "echo ready; read x; exec \"$0\"", "@single" },
+	};
+
+	srandom((unsigned)getpid());
+	for (int i = 0; i < 50; i++) {
+		uint64_t delay = (uint64_t)random() % 15000000;
+		struct victim v;
+		struct run r;
+		pid_t goer;
+
+		victim_start(&v, &plan);
+		goer = fork();
+		if (goer == 0) {
+			sleep_ns(delay);
+			_exit(write(v.in, "x\n", 2) == 2 ? 0 : 1);
+		}
+		run(&r, v.pid, commands[i % 5], NULL);
+		cr_assert(r.exit == 0 || r.exit == 5 || r.exit == 6, "%s: exit %d: %s",
+			  commands[i % 5], r.exit, r.err);
+		run_free(&r);
+		cr_assert_eq(waitpid(goer, NULL, 0), goer);
+		sleep_ns(5000000);
+		cr_assert_not_null(strchr("SR", proc_state(v.pid)), "it is %c", proc_state(v.pid));
+		victim_kill(&v);
+	}
+}
+
+/* RLIMIT_FSIZE of the operator: an error of the audit log like another, not our death. */
+Test(refuse, audit_log_that_may_not_grow)
+{
+	const char *program = getenv("HEAPMEDIC");
+	const struct run_opts o = { .program = "sh" };
+	char line[4300], log[] = "/tmp/heapmedic-audit-XXXXXX";
+	const char *args[] = { "-c", line, NULL };
+	struct victim v;
+	struct run r;
+	int fd = mkstemp(log);
+
+	cr_assert_geq(fd, 0);
+	close(fd);
+	victim_start_named(&v, "single", NULL, NULL);
+	snprintf(line, sizeof(line), "ulimit -f 0; exec '%s' -p %d --audit %s trim",
+		 program ? program : "./heapmedic", v.pid, log);
+	run_with(&r, &o, args);
+	run_expect(&r, 1);
+	run_free(&r);
+	unlink(log);
+	victim_stop(&v);
+}
+
 /* The same at any moment of a session: a code of the table, and never a hang. */
 Test(refuse, target_exits_at_any_moment, .timeout = 300)
 {

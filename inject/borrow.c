@@ -18,17 +18,23 @@
 #define STEP_LIMIT (5 * NS_PER_SEC)
 /* A thread that is not stuck in the kernel stops within microseconds. */
 #define STOP_LIMIT (200 * NS_PER_MS)
+/* How long a call may go on that somebody wants to end. */
+#define CANCEL_GRACE (50 * NS_PER_MS)
 /* Signals of glibc itself (SIGCANCEL, SIGSETXID): who blocks them makes setuid(2) of the
  * application wait. */
 #define SIG_GLIBC_CANCEL 32
 #define SIG_GLIBC_SETXID 33
+/* arch_syscall of a stop in no system call */
+#define NO_SYSCALL (-1)
 /* Free stack: our frame (up to 12 KiB with AMX tiles) and that of a glibc signal on top. */
 #define STACK_NEED ((size_t)16 * 1024)
 
-static uint64_t bit(int sig)
-{
-	return (uint64_t)1 << (sig - 1);
-}
+#define BIT(sig) ((uint64_t)1 << ((sig)-1))
+/* The mask of hijacked code that has no stack yet: nothing but faults of its own. */
+#define FAULTS_ONLY                                                                                \
+	(~(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) | BIT(SIGSYS)))
+/* That of hijacked code on the thread's own stack: glibc's signals are answered too. */
+#define HIJACKED (FAULTS_ONLY & ~(BIT(SIG_GLIBC_CANCEL) | BIT(SIG_GLIBC_SETXID)))
 
 int borrow_init(struct borrow *b)
 {
@@ -48,21 +54,13 @@ void borrow_free(struct borrow *b)
 		close(b->memfd);
 }
 
-uint64_t borrow_mask(int marker)
-{
-	uint64_t open = bit(SIGILL) | bit(SIGTRAP) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGSEGV) |
-			bit(SIGSYS) | bit(SIG_GLIBC_CANCEL) | bit(SIG_GLIBC_SETXID);
-
-	return ~(marker ? open | bit(marker) : open);
-}
-
 int borrow_marker(const struct borrow *b, const struct proc_status *st)
 {
 	static const int candidates[] = { SIGURG, SIGWINCH, SIGCHLD };
 	uint64_t taken = st->sig_caught | st->sig_pending | st->shd_pending | b->saved.mask;
 
 	for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates); i++)
-		if (!(taken & bit(candidates[i])))
+		if (!(taken & BIT(candidates[i])))
 			return candidates[i];
 	return 0;
 }
@@ -185,10 +183,11 @@ static int pass(struct borrow *b, int req, int *sig)
 }
 
 /*
- * Waits for the next stop at a system call with the stack pointer at sp. A handler of signal 33
- * that runs on top makes calls of its own, with a lower stack pointer.
+ * Waits for the next stop at system call nr with the stack pointer at sp. A handler of signal 33
+ * that runs on top makes calls of its own, with a lower stack pointer; its rt_sigreturn(2) ends
+ * with ours, but in no call (-1).
  */
-static int wait_syscall(struct borrow *b, uint64_t sp, arch_regs *regs)
+static int wait_syscall(struct borrow *b, long nr, uint64_t sp, arch_regs *regs)
 {
 	uint64_t deadline = clock_now() + STEP_LIMIT;
 	int sig;
@@ -200,7 +199,7 @@ static int wait_syscall(struct borrow *b, uint64_t sp, arch_regs *regs)
 			return rc;
 		if (b->th.event.kind == EV_SYSCALL) {
 			rc = tracee_regs(&b->th, regs);
-			if (rc || arch_sp(regs) == sp)
+			if (rc || (arch_sp(regs) == sp && arch_syscall(regs) == nr))
 				return rc;
 		}
 		rc = pass(b, PTRACE_SYSCALL, &sig);
@@ -219,13 +218,27 @@ static int arm(struct borrow *b)
 			    &b->xsave);
 	if (rc)
 		return rc;
-	return mem_write(b->t->pid, b->own_frame.addr, b->own_frame.bytes, b->own_frame.len);
+	/* of the address space that was looked at, should another thread call execve(2) just now */
+	return mem_write_force(b->memfd, b->own_frame.addr, b->own_frame.bytes, b->own_frame.len);
+}
+
+/*
+ * Without a marker the boot code ends in the system-call-enter-stop of rt_sigreturn(2). A call that
+ * is skipped there still has its system-call-exit-stop (ptrace(2), "Syscall-stops").
+ */
+static bool exit_stop_is_due(const struct borrow *b)
+{
+	arch_regs now;
+
+	return b->th.stopped && b->th.event.kind == EV_SYSCALL && tracee_regs(&b->th, &now) == 0 &&
+	       arch_syscall(&now) == SYS_rt_sigreturn;
 }
 
 int borrow_syscall(struct borrow *b, long nr, const uint64_t arg[6], uint64_t *result)
 {
 	arch_regs regs = b->saved.regs;
 	bool first = !b->hijacked;
+	bool due = !first && exit_stop_is_due(b);
 	int rc = first ? arm(b) : 0;
 
 	if (rc)
@@ -237,11 +250,13 @@ int borrow_syscall(struct borrow *b, long nr, const uint64_t arg[6], uint64_t *r
 	b->hijacked = true;
 	/* only now: from here on whatever ends the call also restores the mask */
 	if (first)
-		rc = tracee_set_mask(&b->th, borrow_mask(0));
+		rc = tracee_set_mask(&b->th, HIJACKED);
+	if (rc == 0 && due)
+		rc = wait_syscall(b, NO_SYSCALL, b->own_frame.sp, &regs);
 	if (rc == 0)
-		rc = wait_syscall(b, b->own_frame.sp, &regs); /* enter */
+		rc = wait_syscall(b, nr, b->own_frame.sp, &regs); /* enter */
 	if (rc == 0)
-		rc = wait_syscall(b, b->own_frame.sp, &regs); /* exit */
+		rc = wait_syscall(b, nr, b->own_frame.sp, &regs); /* exit */
 	if (rc)
 		return rc;
 	*result = (uint64_t)arch_result(&regs);
@@ -280,9 +295,10 @@ int borrow_boot(struct borrow *b, const struct region *r, const void *text, size
 		return rc;
 	memcpy(&entry, (const char *)text + HM_ENTRY_BOOT, sizeof(entry));
 	arch_enter_call(&regs, r->base + entry, b->region_frame.sp, r->block);
-	rc = tracee_set_regs(&b->th, &regs);
-	if (rc == 0 && block->marker)
-		rc = tracee_set_mask(&b->th, borrow_mask(block->marker));
+	/* first the mask: no signal can be delivered on a stack that is not writable yet */
+	rc = tracee_set_mask(&b->th, FAULTS_ONLY);
+	if (rc == 0)
+		rc = tracee_set_regs(&b->th, &regs);
 	if (rc == 0)
 		rc = tracee_resume(&b->th, block->marker ? PTRACE_CONT : PTRACE_SYSCALL, 0);
 	return rc;
@@ -308,6 +324,11 @@ static bool boot_done(const struct borrow *b, const struct region *r, int marker
 	       arch_syscall(&regs) == SYS_rt_sigreturn && arch_sp(&regs) == b->region_frame.sp + 8;
 }
 
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 int borrow_finish(struct borrow *b, const struct region *r, int marker, uint64_t deadline,
 		  const volatile sig_atomic_t *cancel, pid_t *clone, int *sig)
 {
@@ -316,6 +337,12 @@ int borrow_finish(struct borrow *b, const struct region *r, int marker, uint64_t
 
 	for (;;) {
 		rc = tracee_wait(&b->th, deadline, cancel);
+		if (rc == -ECANCELED) {
+			/* most calls are over before anybody could say that they still run */
+			rc = tracee_wait(&b->th, sooner(deadline, clock_now() + CANCEL_GRACE),
+					 NULL);
+			rc = rc == -ETIMEDOUT ? -ECANCELED : rc;
+		}
 		if (rc)
 			return rc;
 		if (boot_done(b, r, marker))

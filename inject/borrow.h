@@ -81,6 +81,4 @@ HM_MUST_CHECK int borrow_abandon(struct borrow *b);
 /* A signal for the boot code's end: ignored by default, not caught, blocked or pending here; 0 if
  * there is none. */
 int borrow_marker(const struct borrow *b, const struct proc_status *st);
-/* The mask of hijacked code: everything but faults, glibc's own signals and the marker. */
-uint64_t borrow_mask(int marker);
 #endif

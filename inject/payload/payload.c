@@ -41,6 +41,7 @@ enum {
 	PR_SET_VMA = 0x53564d41,
 	PR_SET_VMA_ANON_NAME = 0,
 	RSEQ_FLAG_UNREGISTER = 1,
+	SIG_UNBLOCK = 1,
 	SIG_SETMASK = 2,
 	CLOCK_MONOTONIC = 1,
 	CLONE_FILES = 0x400,
@@ -205,8 +206,11 @@ void payload_boot(struct hm_block *b)
 	int *(*errno_location)(void) = (int *(*)(void))b->fn_errno_location;
 	int *err = errno_location();
 	int kept = *err;
+	uint64_t open = BIT(32) | BIT(33) | (b->marker ? BIT(b->marker) : 0);
 
+	/* The host has blocked all of them until now, when there is a stack for a handler. */
 	__atomic_store_n(&b->boot_state, HM_BOOT_RUNNING, __ATOMIC_SEQ_CST);
+	raw(NR_rt_sigprocmask, SIG_UNBLOCK, (long)&open, 0, 8);
 	raw6(NR_prctl, PR_SET_VMA, PR_SET_VMA_ANON_NAME, (long)b->base, (long)b->size,
 	     (long)HM_NAME, 0);
 	reap(b);
@@ -326,6 +330,20 @@ static void serve(struct hm_block *b)
 	}
 }
 
+/*
+ * The host has to read why, and the borrowed thread may still be on its way out of the region,
+ * which goes with this thread: neither is left to chance.
+ */
+static void fail(struct hm_block *b)
+{
+	__atomic_store_n(&b->proxy_state, HM_PROXY_FAILED, __ATOMIC_SEQ_CST);
+	for (int ms = 0; ms < OPEN_WAIT_MS; ms++) {
+		if (__atomic_load_n(&b->proxy_state, __ATOMIC_SEQ_CST) != HM_PROXY_FAILED)
+			return;
+		raw(NR_poll, 0, 0, 1, 0);
+	}
+}
+
 void payload_proxy(struct hm_block *b);
 void payload_proxy(struct hm_block *b)
 {
@@ -350,6 +368,8 @@ void payload_proxy(struct hm_block *b)
 	if (rc == 0) {
 		__atomic_store_n(&b->proxy_state, HM_PROXY_READY, __ATOMIC_SEQ_CST);
 		serve(b);
+	} else {
+		fail(b);
 	}
 	/*
 	 * The kernel writes to a registered rseq area at every switch. A host that is going to take

@@ -2,6 +2,7 @@
 #include "leftover.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
@@ -9,9 +10,9 @@
 #include "region.h"
 #include "threads.h"
 
-/* A boot that has been armed is over, or never began, within microseconds. */
-#define ARMED_SAMPLES 5
-#define ARMED_NAP     (2 * NS_PER_MS)
+/* A thread that is on its way into a region or out of it is there within microseconds. */
+#define SAMPLES	   5
+#define SAMPLE_NAP (2 * NS_PER_MS)
 
 /* The block of a region, wherever the mode has put it; false if it is not mapped or not ours. */
 static bool read_block(pid_t pid, uint64_t base, struct hm_block *b)
@@ -43,31 +44,44 @@ static bool thread_inside(const struct threads *list, uint64_t base, uint64_t en
 	return false;
 }
 
+/*
+ * From the mapping of a region until its proxy bears our name, a living run traces a thread of the
+ * target. Nothing in the region says so yet.
+ */
+static bool anybody_traced(const struct target *t, const struct threads *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		struct proc_status st;
+		char path[48];
+
+		snprintf(path, sizeof(path), "task/%d/status", (int)list->v[i].tid);
+		if (status_read(t->procfd, path, &st) == 0 && st.tracer)
+			return true;
+	}
+	return false;
+}
+
 /* 1 in use, 0 not, or a negative errno. */
 static int in_use(const struct target *t, uint64_t base, uint64_t end, pid_t *tid)
 {
 	struct hm_block b;
-	unsigned samples = 1;
 
-	if (read_block(t->pid, base, &b)) {
-		if (b.boot_state == HM_BOOT_RUNNING)
-			return 1;
-		if (b.boot_state == HM_BOOT_ARMED)
-			samples = ARMED_SAMPLES;
-	}
-	for (unsigned i = 0; i < samples; i++) {
+	if (read_block(t->pid, base, &b) && b.boot_state == HM_BOOT_RUNNING)
+		return 1;
+	/* where a running thread stands is not known: it is seen when it next sleeps */
+	for (unsigned i = 0; i < SAMPLES; i++) {
 		struct threads list;
 		bool inside;
 		int rc = threads_read(t, &list, NULL);
 
 		if (rc)
 			return rc;
-		inside = thread_inside(&list, base, end, tid);
+		inside = thread_inside(&list, base, end, tid) || anybody_traced(t, &list);
 		threads_free(&list);
 		if (inside)
 			return 1;
-		if (i + 1 < samples)
-			clock_sleep(ARMED_NAP);
+		if (i + 1 < SAMPLES)
+			clock_sleep(SAMPLE_NAP);
 	}
 	return 0;
 }

@@ -20,6 +20,8 @@
 #define START_LIMIT (5 * NS_PER_SEC)
 #define STOP_LIMIT  (1 * NS_PER_SEC)
 #define END_LIMIT   (5 * NS_PER_SEC)
+/* A call that is over so soon is not worth the words that it still runs. */
+#define CANCEL_GRACE (50 * NS_PER_MS)
 #define POLL_SLICE                                                                                 \
 	50 /* ms: how soon a cancel is noticed that came between a look and the sleep              \
 	    */
@@ -103,8 +105,10 @@ static int wait_ready(struct proxy *p, struct hm_block *b)
 			return rc;
 		if (b->proxy_state == HM_PROXY_READY)
 			return 0;
-		if (b->proxy_state == HM_PROXY_LEAVING)
+		if (b->proxy_state == HM_PROXY_FAILED)
 			return b->proxy_errno ? -b->proxy_errno : -EPROTO;
+		if (b->proxy_state == HM_PROXY_LEAVING)
+			return -EPROTO;
 		if (clock_now() > deadline)
 			return -ETIMEDOUT;
 		rc = tracee_wait(&p->th, clock_now() + nap, NULL);
@@ -161,48 +165,6 @@ static void close_ends(struct proxy *p)
 	close_fd(&p->reply);
 	close_fd(&p->out);
 	close_fd(&p->childfd);
-}
-
-static int start_failed(struct proxy *p, int rc, const struct hm_block *b, struct diag *d)
-{
-	static const char *const step[] = { "start", "get a descriptor table of its own",
-					    "make a memory file", "make its pipes" };
-	unsigned at = (unsigned)b->proxy_step < 4 ? (unsigned)b->proxy_step : 0;
-
-	close_ends(p);
-	if (p->th.seized && (p->th.stopped || tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0))
-		(void)!tracee_detach(&p->th, 0);
-	return diag_fail(d, rc, HM_CALL_FAILED, "proxy-failed",
-			 "try --via direct; `check` shows limits and filters",
-			 "the proxy thread could not %s: %s", step[at], strerror(-rc));
-}
-
-int proxy_start(struct proxy *p, const struct target *t, const struct region *r, pid_t tid,
-		unsigned long options, struct diag *d)
-{
-	struct hm_block b = { 0 };
-	int rc;
-
-	memset(p, 0, sizeof(*p));
-	p->t = t;
-	p->r = r;
-	p->options = PTRACE_O_TRACESYSGOOD | options;
-	p->request = p->reply = p->out = p->childfd = -1;
-	/* attached by the kernel when the borrowed thread created it (PTRACE_O_TRACECLONE) */
-	p->th.tid = tid;
-	p->th.seized = true;
-	rc = open_childfd(p);
-	if (rc == 0)
-		rc = tracee_wait(&p->th, clock_now() + STOP_LIMIT, NULL);
-	if (rc == 0)
-		rc = tracee_options(&p->th, p->options);
-	if (rc == 0)
-		rc = tracee_resume(&p->th, PTRACE_CONT, 0);
-	if (rc == 0)
-		rc = wait_ready(p, &b);
-	if (rc == 0)
-		rc = open_ends(p, &b);
-	return rc ? start_failed(p, rc, &b, d) : 0;
 }
 
 /* Waits until the reply comes or something happens to the thread. 1: reply; 0: look again;
@@ -282,7 +244,7 @@ void proxy_reap(struct proxy *p)
 
 int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
 {
-	uint64_t deadline = clock_now() + timeout_ns;
+	const uint64_t begun = clock_now(), deadline = begun + timeout_ns;
 	int rc;
 
 	if (p->lost)
@@ -290,11 +252,16 @@ int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
 				 "wait until it has ended (`threads`), then start again",
 				 "an earlier call still runs in the target (thread %d)", p->th.tid);
 	rc = proxy_unpark(p);
+	if (rc == -EPERM)
+		return diag_fail(d, rc, HM_NOT_PERMITTED, "traced",
+				 "end that tracer (a debugger, strace) or let it detach",
+				 "our thread %d in the target is traced by another process",
+				 p->th.tid);
 	if (rc == 0)
 		rc = send_request(p, HM_REQ_CALL);
 	while (rc == 0) {
 		rc = wait_reply(p);
-		if (rc == 0 && p->cancel && *p->cancel)
+		if (rc == 0 && p->cancel && *p->cancel && clock_now() > begun + CANCEL_GRACE)
 			return still_running(p, -ECANCELED, d);
 		if (rc == 0 && clock_now() > deadline)
 			return still_running(p, -ETIMEDOUT, d);
@@ -398,6 +365,65 @@ static int wait_gone(const struct proxy *p)
 	return 0;
 }
 
+/* A proxy that could not start goes like any other, with all of its memory. */
+static void dismiss(struct proxy *p)
+{
+	const uint32_t state = HM_PROXY_LEAVING;
+	bool can_unmap;
+
+	if (tracee_stop(&p->th, clock_now() + STOP_LIMIT))
+		return;
+	can_unmap = prepare_end(p) == 0;
+	if (mem_write(p->t->pid, p->r->block + offsetof(struct hm_block, proxy_state), &state,
+		      sizeof(state)) == 0 &&
+	    tracee_resume(&p->th, PTRACE_SYSCALL, 0) == 0 && take_stack(p, can_unmap) == 0)
+		(void)!wait_gone(p);
+}
+
+static int start_failed(struct proxy *p, int rc, const struct hm_block *b, struct diag *d)
+{
+	static const char *const step[] = { "start", "get a descriptor table of its own",
+					    "make a memory file", "make its pipes" };
+	unsigned at = (unsigned)b->proxy_step < 4 ? (unsigned)b->proxy_step : 0;
+
+	if (b->proxy_state == HM_PROXY_FAILED)
+		dismiss(p);
+	close_ends(p);
+	if (p->th.seized && (p->th.stopped || tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0))
+		(void)!tracee_detach(&p->th, 0);
+	return diag_fail(d, rc, HM_CALL_FAILED, "proxy-failed",
+			 "try --via direct; `check` shows limits and filters",
+			 "the proxy thread could not %s: %s", step[at], strerror(-rc));
+}
+
+int proxy_start(struct proxy *p, const struct target *t, const struct region *r, pid_t tid,
+		unsigned long options, struct diag *d)
+{
+	struct hm_block b = { 0 };
+	int rc;
+
+	memset(p, 0, sizeof(*p));
+	p->t = t;
+	p->r = r;
+	p->options = PTRACE_O_TRACESYSGOOD | options;
+	p->request = p->reply = p->out = p->childfd = -1;
+	/* attached by the kernel when the borrowed thread created it (PTRACE_O_TRACECLONE) */
+	p->th.tid = tid;
+	p->th.seized = true;
+	rc = open_childfd(p);
+	if (rc == 0)
+		rc = tracee_wait(&p->th, clock_now() + STOP_LIMIT, NULL);
+	if (rc == 0)
+		rc = tracee_options(&p->th, p->options);
+	if (rc == 0)
+		rc = tracee_resume(&p->th, PTRACE_CONT, 0);
+	if (rc == 0)
+		rc = wait_ready(p, &b);
+	if (rc == 0)
+		rc = open_ends(p, &b);
+	return rc ? start_failed(p, rc, &b, d) : 0;
+}
+
 int proxy_end(struct proxy *p)
 {
 	bool can_unmap;
@@ -413,8 +439,9 @@ int proxy_end(struct proxy *p)
 	if (rc == 0)
 		rc = tracee_stop(&p->th, clock_now() + STOP_LIMIT);
 	if (rc) {
-		close_ends(p); /* end of file: it leaves by itself */
-		return rc;
+		close_ends(p); /* end of file: it leaves by itself, a stopped process when it is
+				  continued */
+		return rc == -EBUSY ? -EAGAIN : rc;
 	}
 	can_unmap = prepare_end(p) == 0;
 	rc = send_request(p, HM_REQ_QUIT);

@@ -37,6 +37,8 @@ enum hm_proxy_state {
 	HM_PROXY_READY = 2, /* descriptors are published */
 	HM_PROXY_SERVING = 3,
 	HM_PROXY_LEAVING = 4,
+	HM_PROXY_FAILED =
+		5, /* could not start; waits for the host to write LEAVING, or some time */
 };
 
 /* One byte each through the request pipe; EOF means quit. */

@@ -306,6 +306,14 @@ static size_t count_code(pid_t pid, size_t *ours)
 	return n;
 }
 
+static unsigned long blocked_now(const struct victim *v, pid_t tid)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "task/%d/status", tid);
+	return proc_mask(v->pid, file, "SigBlk:");
+}
+
 void state_take(const struct victim *v, struct state *s)
 {
 	pid_t tid[STATE_MAX];
@@ -314,11 +322,8 @@ void state_take(const struct victim *v, struct state *s)
 	memset(s, 0, sizeof(*s));
 	s->threads = proc_tids(v->pid, tid, STATE_MAX);
 	for (size_t i = 0; i < s->threads; i++) {
-		char file[64];
-
-		snprintf(file, sizeof(file), "task/%d/status", tid[i]);
 		s->thread[i].tid = tid[i];
-		s->thread[i].blocked = proc_mask(v->pid, file, "SigBlk:");
+		s->thread[i].blocked = blocked_now(v, tid[i]);
 	}
 	s->ignored = proc_mask(v->pid, "status", "SigIgn:");
 	s->caught = proc_mask(v->pid, "status", "SigCgt:");
@@ -330,6 +335,9 @@ void state_take(const struct victim *v, struct state *s)
 		sleep_ns(1000000);
 		n = count_fds(v->pid);
 		s->fds = n < s->fds ? n : s->fds;
+		/* nor what a thread blocks only while its handler runs */
+		for (size_t k = 0; k < s->threads; k++)
+			s->thread[k].blocked &= blocked_now(v, tid[k]);
 	}
 	s->code_regions = count_code(v->pid, &ours);
 }

@@ -139,6 +139,16 @@ static int save(struct borrow *b)
 	return rc ? rc : tracee_mask(&b->th, &b->saved.mask);
 }
 
+/* PTRACE_SEIZE is refused as if by permission for a thread that is just ending. */
+static bool is_ending(const struct borrow *b, pid_t tid)
+{
+	struct proc_status st;
+	char path[48];
+
+	snprintf(path, sizeof(path), "task/%d/status", (int)tid);
+	return status_read(b->t->procfd, path, &st) || st.state == 'Z' || st.state == 'X';
+}
+
 int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 {
 	const uint64_t limit = clock_now() + STOP_LIMIT;
@@ -148,7 +158,7 @@ int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 		return -ETIMEDOUT;
 	rc = tracee_seize(&b->th, tid, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | b->options);
 	if (rc)
-		return rc;
+		return rc == -EPERM && is_ending(b, tid) ? -ESRCH : rc;
 	b->hijacked = false;
 	urgent_begin(&b->urgent);
 	rc = tracee_stop(&b->th, limit < deadline ? limit : deadline);

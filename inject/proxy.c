@@ -351,13 +351,19 @@ static int take_stack(struct proxy *p, bool can_unmap)
 	return rc ? rc : tracee_detach(&p->th, 0);
 }
 
-static int wait_gone(const struct proxy *p)
+static bool is_there(const struct proxy *p)
 {
-	uint64_t deadline = clock_now() + END_LIMIT;
 	char path[32];
 
 	snprintf(path, sizeof(path), "task/%d", p->th.tid);
-	while (faccessat(p->t->procfd, path, F_OK, 0) == 0) {
+	return faccessat(p->t->procfd, path, F_OK, 0) == 0;
+}
+
+static int wait_gone(const struct proxy *p)
+{
+	uint64_t deadline = clock_now() + END_LIMIT;
+
+	while (is_there(p)) {
 		if (clock_now() > deadline)
 			return -EBUSY;
 		clock_sleep(20000);
@@ -433,7 +439,7 @@ int proxy_end(struct proxy *p)
 		if (p->th.seized && tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0)
 			(void)!tracee_detach(&p->th, 0);
 		close_ends(p);
-		return target_alive(p->t) ? -EBUSY : -ESRCH;
+		return is_there(p) && target_alive(p->t) ? -EBUSY : -ESRCH;
 	}
 	rc = proxy_unpark(p);
 	if (rc == 0)

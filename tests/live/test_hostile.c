@@ -63,6 +63,9 @@ static void interrupted(const char *name)
 		snprintf(pid, sizeof(pid), "%d", v.pid);
 		run_with(&r, &o, args);
 		cr_assert_null(strstr(r.err, "please report"), "%s", r.err);
+		/* on a busy machine a call may really be left behind: the next run takes it away */
+		if (strstr(r.err, "still runs"))
+			run_ok(v.pid, "trim", NULL);
 		run_free(&r);
 		state_same(&v, &state, STATE_EXACT);
 		victim_check(&v);

@@ -66,6 +66,29 @@ int ctl_check_value(const struct ctl_name *row, const struct ctl_value *value, s
 			 "background_thread = true would start threads in the target from outside");
 }
 
+/*
+ * jemalloc lets two indices beyond its arenas through to every arena.<i> name, 4096 for all and
+ * 4097 for the destroyed ones (MALLCTL_ARENAS_*), and most of those names then read behind the end
+ * of its table of arenas (MALLOCX_ARENA_LIMIT, 4095 entries): that kills the process.
+ */
+static int check_index(const struct ctl_name *row, const char *name, struct diag *d)
+{
+	static const char prefix[] = "arena.";
+	unsigned long index;
+
+	if (strncmp(row->name, "arena.<i>", 9) != 0)
+		return 0;
+	name += sizeof(prefix) - 1;
+	index = strncmp(name, "all", 3) == 0 ? 4096 : strtoul(name, NULL, 10);
+	if (index < 4095 || (index == 4096 && strstr(row->condition, "i may be 4096")))
+		return 0;
+	return diag_fail(d, -EINVAL, HM_USAGE, "mallctl-index",
+			 "give the number of one arena; arenas.narenas says how many there are",
+			 index == 4096 ? "%.100s: this name is not for all arenas at once"
+				       : "%.100s: no arena has this number",
+			 name - (sizeof(prefix) - 1));
+}
+
 int ctl_check(const struct ctl_name *row, const char *name, bool write, struct diag *d)
 {
 	int rc = check_forbidden(row, name, d);
@@ -77,6 +100,9 @@ int ctl_check(const struct ctl_name *row, const char *name, bool write, struct d
 			d, -EINVAL, HM_USAGE, "mallctl-index",
 			"put a number in its place, or all: arena.0.purge, arena.all.purge",
 			"%.100s has an index that is not filled in", name);
+	rc = check_index(row, name, d);
+	if (rc < 0)
+		return rc;
 	if (write && row->type == CTL_VOID)
 		return diag_fail(d, -EINVAL, HM_USAGE, "mallctl-no-value",
 				 "leave the value away: the name alone is the call",

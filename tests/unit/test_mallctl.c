@@ -262,6 +262,18 @@ Test(mallctl, check)
 	check("arena.0.purge", false, 0, HM_OK);
 	check("arena.0.purge", true, -EINVAL, HM_USAGE);
 	check("arena.<i>.purge", false, -EINVAL, HM_USAGE);
+	/* what jemalloc would read behind the end of its table for */
+	check("arena.all.purge", false, 0, HM_OK);
+	check("arena.4096.decay", false, 0, HM_OK);
+	check("arena.all.dss", true, 0, HM_OK);
+	check("arena.4097.purge", false, -EINVAL, HM_USAGE);
+	check("arena.4095.purge", false, -EINVAL, HM_USAGE);
+	check("arena.all.dirty_decay_ms", false, -EINVAL, HM_USAGE);
+	check("arena.4096.muzzy_decay_ms", true, -EINVAL, HM_USAGE);
+	check("arena.004096.retain_grow_limit", false, -EINVAL, HM_USAGE);
+	check("arena.99999999999999999999.oversize_threshold", false, -EINVAL, HM_USAGE);
+	check("arena.4094.dirty_decay_ms", false, 0, HM_OK);
+	check("stats.arenas.all.pdirty", false, 0, HM_OK);
 	check("prof.dump", false, -EINVAL, HM_USAGE);
 	check("prof.dump", true, 0, HM_OK);
 	check("arena.0.reset", false, -EPERM, HM_UNSAFE);

@@ -318,7 +318,7 @@ static ssize_t read_line(FILE *in, char **line, size_t *cap)
 			continue;
 		}
 		if (ch == EOF && ferror(in) && !*signals_cancel())
-			return errno ? -errno : -EIO;
+			return errno > 0 ? -errno : -EIO;
 		if (ch == EOF)
 			return *signals_cancel() ? 0 : (ssize_t)used;
 		if (used + 1 >= *cap) {

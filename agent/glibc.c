@@ -226,7 +226,7 @@ static void orientation_restore(const struct process *p, uint64_t file)
 static int stats_proxy(struct process *p, const struct allocator *a, uint64_t var, struct call *c,
 		       char **text, struct diag *d)
 {
-	struct glibc_file_state s;
+	struct glibc_file_state s = { 0 };
 	uint64_t file;
 	bool cut;
 	size_t len;

@@ -156,7 +156,8 @@ void context_error(struct context *c, const struct diag *d)
 }
 
 /* In the order in which it happened, also where both go to one terminal. */
-static void talk(struct context *c, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void talk(struct context *c, const char *fmt,
+						       va_list ap)
 {
 	fflush(c->sink->out);
 	fputs("heapmedic: ", c->sink->err);

@@ -347,7 +347,7 @@ static enum hm_exit stream_line(struct context *c, struct stream *s, const char 
 			  "cannot read the commands: %s", strerror((int)-n));
 		return tell(c, s->next, &d);
 	}
-	if (n < 0 || stream_add(s, line, (size_t)n)) {
+	if (n < 0 || !line || stream_add(s, line, (size_t)n)) {
 		diag_internal(&d, -ENOMEM, "reading commands");
 		return tell(c, s->next, &d);
 	}

@@ -133,7 +133,7 @@ live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims
 VICTIMS ?= $(BUILD)/victims
 VICTIM_CC ?= gcc
 VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
-VICTIM_C := retained eight single busy spin dying epoll caught setuid again slowlock
+VICTIM_C := retained eight single busy spin dying epoll caught setuid again slowlock filtered
 VICTIM_ALL := $(VICTIM_C) jemlinked m32 musl nolibc gocgo Jvm.class py.py
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 
 #include "mem.h"
+#include "seccomp.h"
+#include "syscalls.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -115,6 +117,30 @@ static int target_changed(const struct session *s, struct diag *d)
 			 s->t->pid);
 }
 
+/* With a filter that kills, our death would be the target's: it ends the suspension of the filter.
+ */
+static int ask_filter(const struct session *s, struct diag *d)
+{
+	const struct syscall_fact *f;
+	long nr = 0;
+	int rc = seccomp_check(&s->b.th, s->mode, &nr);
+
+	if (rc == 0)
+		return 0;
+	if (rc != -EACCES || !nr)
+		return diag_fail(d, rc, HM_UNSAFE, "seccomp",
+				 "run heapmedic as root outside any seccomp filter",
+				 "the target's seccomp filter cannot be read: %s", strerror(-rc));
+	f = syscall_fact(nr);
+	return diag_fail(
+		d, rc, HM_UNSAFE, "seccomp-kills",
+		s->mode == HM_MODE_PROXY ? "--via direct needs fewer calls; nothing was touched"
+					 : "nothing was touched; the passive commands work",
+		"the target's seccomp filter would kill it for system call %ld%s%s%s, should "
+		"heapmedic be killed meanwhile",
+		nr, f ? " (" : "", f ? f->name : "", f ? ")" : "");
+}
+
 /* Holds a thread, maps the region, starts the boot code. On success the thread is in it. */
 int session_enter(struct session *s, unsigned forbid, struct diag *d)
 {
@@ -131,7 +157,10 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 		rc = session_give_up(s, rc, NULL, d);
 		return rc == -ESTALE ? target_changed(s, d) : rc;
 	}
-	rc = map_region(s, d);
+	if (s->b.options)
+		rc = ask_filter(s, d);
+	if (rc == 0)
+		rc = map_region(s, d);
 	if (rc == 0)
 		rc = make_writable(s, d);
 	if (rc)

@@ -14,6 +14,10 @@
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
 #endif
 
+#ifndef PTRACE_SECCOMP_GET_FILTER
+#define PTRACE_SECCOMP_GET_FILTER 0x420c
+#endif
+
 /* glibc declares ptrace's first argument as an enum; the kernel's newer requests are not in it. */
 static int request(int req, pid_t tid, uintptr_t addr, uintptr_t data)
 {
@@ -188,6 +192,26 @@ int tracee_rseq(const struct tracee *t, struct rseq_config *out)
 {
 	memset(out, 0, sizeof(*out));
 	return request(PTRACE_GET_RSEQ_CONFIGURATION, t->tid, sizeof(*out), (uintptr_t)out);
+}
+
+int tracee_filter(const struct tracee *t, unsigned index, struct sock_filter *buf, size_t max,
+		  size_t *n)
+{
+	long len;
+
+	fault_point();
+	/* without a buffer it tells the length */
+	len = ptrace((enum __ptrace_request)PTRACE_SECCOMP_GET_FILTER, t->tid,
+		     (void *)(uintptr_t)index, NULL);
+	if (len < 0)
+		return -errno;
+	if ((size_t)len > max)
+		return -E2BIG;
+	*n = (size_t)len;
+	return ptrace((enum __ptrace_request)PTRACE_SECCOMP_GET_FILTER, t->tid,
+		      (void *)(uintptr_t)index, buf) < 0
+		       ? -errno
+		       : 0;
 }
 
 int tracee_siginfo(const struct tracee *t, siginfo_t *si)

@@ -76,6 +76,14 @@ struct rseq_config {
 	uint32_t size, signature, flags, pad;
 };
 HM_MUST_CHECK int tracee_rseq(const struct tracee *t, struct rseq_config *out);
+struct sock_filter;
+/*
+ * The index-th seccomp filter of a stopped thread, newest first (PTRACE_SECCOMP_GET_FILTER): at
+ * most max instructions. -ENOENT behind the last one, -EACCES without CAP_SYS_ADMIN, -E2BIG if it
+ * does not fit.
+ */
+HM_MUST_CHECK int tracee_filter(const struct tracee *t, unsigned index, struct sock_filter *buf,
+				size_t max, size_t *n);
 /* si_code and si_pid of the signal the thread is stopped for. */
 HM_MUST_CHECK int tracee_siginfo(const struct tracee *t, siginfo_t *si);
 #endif

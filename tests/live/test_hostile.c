@@ -208,3 +208,37 @@ Test(hostile, thread_creation_waits_for_a_lock, .timeout = 60)
 	victim_check(&v);
 	victim_stop(&v);
 }
+
+/*
+ * A filter is suspended while we trace, and is not when we are killed. One that would kill then is
+ * refused, one that says EPERM is no danger.
+ */
+Test(hostile, a_seccomp_filter_that_kills)
+{
+	static struct state state;
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "filtered", "kill", NULL);
+	state_take(&v, &state);
+	run(&r, v.pid, "trim", NULL);
+	run_expect(&r, 6);
+	cr_assert_not_null(strstr(r.err, "would kill it for system call 319"), "%s", r.err);
+	run_free(&r);
+	run_ok(v.pid, "--via", "direct", "trim", NULL);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+}
+
+Test(hostile, a_seccomp_filter_that_refuses)
+{
+	static struct state state;
+	struct victim v;
+
+	victim_start_named(&v, "filtered", "errno", NULL);
+	state_take(&v, &state);
+	run_ok(v.pid, "trim", NULL);
+	run_ok(v.pid, "stats", NULL);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+}

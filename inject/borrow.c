@@ -26,8 +26,11 @@
 #define SIG_GLIBC_SETXID 33
 /* arch_syscall of a stop in no system call */
 #define NO_SYSCALL (-1)
-/* Free stack: our frame (up to 12 KiB with AMX tiles) and that of a glibc signal on top. */
-#define STACK_NEED ((size_t)16 * 1024)
+/* Beside its FPU part a signal frame holds struct rt_sigframe (440 bytes) and is aligned to 64. */
+#define FRAME_EXTRA ((size_t)640)
+/* What a handler of glibc's signals itself needs (it only sets ids or starts to unwind a cancelled
+ * thread). */
+#define HANDLER_ROOM ((size_t)1024)
 
 #define BIT(sig) ((uint64_t)1 << ((sig)-1))
 /* The mask of hijacked code that has no stack yet: nothing but faults of its own. */
@@ -38,7 +41,6 @@
 
 int borrow_init(struct borrow *b)
 {
-	b->sp.need = STACK_NEED;
 	b->sp.buf = malloc(SAFEPOINT_BUF);
 	b->saved.xstate = malloc(TRACER_XSTATE_MAX);
 	if (!b->sp.buf || !b->saved.xstate)
@@ -149,6 +151,31 @@ static bool is_ending(const struct borrow *b, pid_t tid)
 	return status_read(b->t->procfd, path, &st) || st.state == 'Z' || st.state == 'X';
 }
 
+size_t borrow_stack_need(size_t xstate)
+{
+	return 2 * (xstate + FRAME_EXTRA) + HANDLER_ROOM;
+}
+
+/* The dead man's frame for the thread's own stack. With AMX tiles in use it is larger than was
+ * thought before. */
+static int build_own_frame(struct borrow *b)
+{
+	uint64_t room = arch_sp(&b->saved.regs) - b->sp.stack_lo;
+	arch_regs back;
+	int rc;
+
+	restart_frame_regs(&b->saved.regs, b->slept_ns, &back);
+	rc = sigframe_build(&b->own_frame, arch_sp(&b->saved.regs) - ARCH_RED_ZONE, &back,
+			    b->saved.xstate, b->saved.xlen, b->saved.mask, b->trampoline,
+			    &b->xsave);
+	if (rc == 0 && room < ARCH_RED_ZONE + borrow_stack_need(b->own_frame.len)) {
+		snprintf(b->sp.reason, sizeof(b->sp.reason),
+			 "there is not enough room left on its stack");
+		return -EAGAIN;
+	}
+	return rc;
+}
+
 int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 {
 	const uint64_t limit = clock_now() + STOP_LIMIT;
@@ -174,6 +201,8 @@ int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 	rc = check_hold(b);
 	if (rc == 0)
 		rc = save(b);
+	if (rc == 0)
+		rc = build_own_frame(b);
 	if (rc == 0)
 		return 0;
 	back = borrow_return(b);
@@ -219,15 +248,6 @@ static int wait_syscall(struct borrow *b, long nr, uint64_t sp, arch_regs *regs)
 
 static int arm(struct borrow *b)
 {
-	arch_regs back;
-	int rc;
-
-	restart_frame_regs(&b->saved.regs, b->slept_ns, &back);
-	rc = sigframe_build(&b->own_frame, arch_sp(&b->saved.regs) - ARCH_RED_ZONE, &back,
-			    b->saved.xstate, b->saved.xlen, b->saved.mask, b->trampoline,
-			    &b->xsave);
-	if (rc)
-		return rc;
 	/* of the address space that was looked at, should another thread call execve(2) just now */
 	return mem_write_force(b->memfd, b->own_frame.addr, b->own_frame.bytes, b->own_frame.len);
 }

@@ -41,6 +41,9 @@ struct borrow {
 	struct urgent urgent;
 };
 
+/* Bytes of free stack for two signal frames with that much FPU state: ours, and one of glibc's
+ * signals on top. */
+size_t borrow_stack_need(size_t xstate);
 HM_MUST_CHECK int borrow_init(struct borrow *b);
 void borrow_free(struct borrow *b);
 

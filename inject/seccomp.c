@@ -13,7 +13,7 @@
 #endif
 
 /* A thread may have many filters; the kernel bounds their total length (MAX_INSNS_PER_PATH). */
-#define FILTERS_MAX 4096
+#define FILTERS_MAX    4096
 #define PATH_MAX_INSNS 32768
 
 /* What the payload and glibc around it call, with the first argument where filters look at it. */
@@ -183,7 +183,8 @@ static int step(struct machine *m, const struct sock_filter *i, size_t *pc, uint
 	}
 }
 
-int seccomp_run(const struct sock_filter *f, size_t n, const struct seccomp_data *data, uint32_t *action)
+int seccomp_run(const struct sock_filter *f, size_t n, const struct seccomp_data *data,
+		uint32_t *action)
 {
 	struct machine m = { .data = (const uint8_t *)data };
 	size_t pc = 0;

@@ -11,19 +11,22 @@
 #include "tracer.h"
 
 /*
- * While we trace a thread its seccomp filter is suspended (PTRACE_O_SUSPEND_SECCOMP); when we are killed it is not.
- * Should the filter kill for a call that the payload makes, our death would be the target's. So the filter is asked.
+ * While we trace a thread its seccomp filter is suspended (PTRACE_O_SUSPEND_SECCOMP); when we are
+ * killed it is not. Should the filter kill for a call that the payload makes, our death would be
+ * the target's. So the filter is asked.
  */
 
 /*
- * Pure: runs a classic BPF program as the kernel does for seccomp (seccomp(2), kernel/seccomp.c: seccomp_check_filter
- * lists the instructions). 0 with the action, -EINVAL for a program that the kernel would not have taken.
+ * Pure: runs a classic BPF program as the kernel does for seccomp (seccomp(2), kernel/seccomp.c:
+ * seccomp_check_filter lists the instructions). 0 with the action, -EINVAL for a program that the
+ * kernel would not have taken.
  */
-HM_MUST_CHECK int seccomp_run(const struct sock_filter *f, size_t n, const struct seccomp_data *data,
-			      uint32_t *action);
+HM_MUST_CHECK int seccomp_run(const struct sock_filter *f, size_t n,
+			      const struct seccomp_data *data, uint32_t *action);
 /*
- * Asks all filters of a stopped thread for each system call that the payload makes in this mode. 0: none kills. -EACCES:
- * one does, *nr says for which call; else the errno of PTRACE_SECCOMP_GET_FILTER, and nothing is known.
+ * Asks all filters of a stopped thread for each system call that the payload makes in this mode. 0:
+ * none kills. -EACCES: one does, *nr says for which call; else the errno of
+ * PTRACE_SECCOMP_GET_FILTER, and nothing is known.
  */
 HM_MUST_CHECK int seccomp_check(const struct tracee *t, enum hm_mode mode, long *nr);
 #endif

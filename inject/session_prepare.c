@@ -175,6 +175,7 @@ static int prepare_borrow(struct session *s, const struct proc_status *st)
 	rc = xsave_facts_read(&b->xsave);
 	if (rc)
 		return rc;
+	b->sp.need = borrow_stack_need(b->xsave.xstate_size);
 	b->memfd = mem_open_force(s->t->procfd);
 	return b->memfd < 0 ? b->memfd : 0;
 }

@@ -14,9 +14,9 @@
 #include "tcb.h"
 #include "tls.h"
 
-/* What a borrowed thread needs below its stack pointer: the saved frame and the calls made on it.
- */
-#define STACK_ROOM ((uint64_t)16 * 1024)
+/* Below this no signal frame fits on any x86-64 machine; what is needed exactly is known when the
+ * thread is held. */
+#define STACK_ROOM ((uint64_t)4 * 1024)
 
 /* ---- reading */
 
@@ -236,7 +236,7 @@ static const char *stack_reason(const struct target *t, const struct maps *maps,
 			       "alternate stack)";
 	}
 	if (th->sp - m->start < STACK_ROOM)
-		return "less than 16 KiB of its stack are left";
+		return "less than 4 KiB of its stack are left";
 	return NULL;
 }
 

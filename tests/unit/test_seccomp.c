@@ -55,7 +55,8 @@ Test(seccomp, computes_as_the_kernel_does)
 					    RETURN(SECCOMP_RET_ALLOW) };
 
 	cr_expect_eq(run_for(f, 9, 1, 0x1234), (0x34U << 4) + 1);
-	cr_expect_eq(run_for(zero, 3, 1, 0), SECCOMP_RET_KILL_THREAD, "division by 0 ends in a kill");
+	cr_expect_eq(run_for(zero, 3, 1, 0), SECCOMP_RET_KILL_THREAD,
+		     "division by 0 ends in a kill");
 }
 
 Test(seccomp, refuses_what_the_kernel_would_not_have_taken)
@@ -72,9 +73,10 @@ Test(seccomp, refuses_what_the_kernel_would_not_have_taken)
 	uint32_t action;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		cr_expect_eq(seccomp_run(bad[i].f, bad[i].n, &data, &action), -EINVAL, "program %zu", i);
+		cr_expect_eq(seccomp_run(bad[i].f, bad[i].n, &data, &action), -EINVAL,
+			     "program %zu", i);
 	/* an unknown code of a known class is one too */
-	cr_expect_eq(seccomp_run((const struct sock_filter[]){ BPF_STMT(BPF_JMP | 0x70, 0) }, 1, &data,
-				 &action),
+	cr_expect_eq(seccomp_run((const struct sock_filter[]){ BPF_STMT(BPF_JMP | 0x70, 0) }, 1,
+				 &data, &action),
 		     -EINVAL);
 }

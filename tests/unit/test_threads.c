@@ -253,8 +253,8 @@ Test(threads, a_tight_stack_is_left_alone)
 	cr_assert_eq(threads_rank(&s.t, &s.maps, NULL, &s.list), 0);
 	th = by_tid(&s.list, s.s->tid[TIGHT]);
 	cr_assert_neq(th->tcb, 0);
-	if (th->sp - th->stack_lo < 16 * 1024)
-		cr_expect(!th->usable && strstr(th->reason, "16 KiB"), "%s", th->reason);
+	if (th->sp - th->stack_lo < 4 * 1024)
+		cr_expect(!th->usable && strstr(th->reason, "4 KiB"), "%s", th->reason);
 	else
 		cr_expect(th->usable, "%s", th->reason);
 	end_scene(&s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * filtered kill|errno: two threads under a seccomp filter that answers memfd_create(2) by killing the process, or with
- * EPERM. Nobody here calls it.
+ * filtered kill|errno: two threads under a seccomp filter that answers memfd_create(2) by killing
+ * the process, or with EPERM. Nobody here calls it.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -21,7 +21,8 @@ static void filter(uint32_t answer)
 	};
 	struct sock_fprog prog = { sizeof(f) / sizeof(*f), f };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
 		wrong("seccomp: %s", strerror(errno));
 }
 
@@ -36,7 +37,8 @@ int main(int argc, char **argv)
 {
 	pthread_t th;
 
-	filter(victim_option(argc, argv, "kill") ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM);
+	filter(victim_option(argc, argv, "kill") ? SECCOMP_RET_KILL_PROCESS
+						 : SECCOMP_RET_ERRNO | EPERM);
 	free(malloc(100));
 	if (pthread_create(&th, NULL, idle, NULL))
 		wrong("no thread");

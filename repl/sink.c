@@ -109,10 +109,9 @@ void sink_error(struct sink *s, const char *origin, const struct diag *d)
 	put_line(s->err, origin ? origin : "heapmedic");
 	fprintf(s->err, ":%s ", sink_plain(s));
 	put_line(s->err, d->text);
-	putc('\n', s->err);
 	if (d->hint[0]) {
-		fputs("  next: ", s->err);
+		fputs("; next: ", s->err);
 		put_line(s->err, d->hint);
-		putc('\n', s->err);
 	}
+	putc('\n', s->err);
 }

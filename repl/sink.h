@@ -84,6 +84,6 @@ json_t *envelope_json(const struct envelope *e);
 /* Writes it as one line. -ENOMEM; write errors show in sink_flush. */
 HM_MUST_CHECK int sink_envelope(struct sink *s, const struct envelope *e);
 
-/* "heapmedic: TEXT" (or "ORIGIN: TEXT") and "  next: HINT" on err. */
+/* One line on err: "heapmedic: TEXT; next: HINT" (or "ORIGIN: TEXT; next: HINT"). */
 void sink_error(struct sink *s, const char *origin, const struct diag *d);
 #endif

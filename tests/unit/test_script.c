@@ -73,14 +73,16 @@ Test(script, runs_in_order)
 Test(script, is_checked_before_its_first_command)
 {
 	expect("echo a\nfrobnicate\n", HM_USAGE, "",
-	       "run.hm:2: no command is named 'frobnicate'\n");
-	expect("echo a\n\necho 'b\n", HM_USAGE, "", "run.hm:3: unclosed single quote\n");
+	       "run.hm:2: no command is named 'frobnicate'; next: ");
+	expect("echo a\n\necho 'b\n", HM_USAGE, "", "run.hm:3: unclosed single quote; next: ");
 	expect("echo a\nsleep\n", HM_USAGE, "", "run.hm:2: sleep: too few arguments");
 	expect("echo a\ntrim --nope\n", HM_USAGE, "", "run.hm:2: trim has no option '--nope'");
 	expect("echo a \\\n", HM_USAGE, "", "run.hm:");
 	expect("echo $1\n", HM_USAGE, "", "run.hm:1: $1 is not given");
-	expect("echo a\nset nope on\n", HM_USAGE, "", "run.hm:2: no setting is named 'nope'\n");
-	expect("echo a\nset via bus\n", HM_USAGE, "", "run.hm:2: 'bus' is no value for via\n");
+	expect("echo a\nset nope on\n", HM_USAGE, "",
+	       "run.hm:2: no setting is named 'nope'; next: ");
+	expect("echo a\nset via bus\n", HM_USAGE, "",
+	       "run.hm:2: 'bus' is no value for via; next: ");
 	expect("echo a\nsleep long\n", HM_USAGE, "", "run.hm:2: sleep: 'long' is not a time");
 	expect("echo a\ntrim much\n", HM_USAGE, "", "run.hm:2: PAD: 'much' is not a size");
 	expect("echo a\ntrim --min-yield x\n", HM_USAGE, "", "run.hm:2: --min-yield: 'x'");
@@ -96,7 +98,7 @@ Test(script, stops_at_the_first_error)
 	expect("echo a\ninfo --file /no/such\necho b\n", HM_USAGE, "a\n",
 	       "run.hm:2: cannot read /no/such: ");
 	expect("echo a\n\ncheck\necho b\n", HM_USAGE, "a\n",
-	       "run.hm:3: this command needs a process\n  next: ");
+	       "run.hm:3: this command needs a process; next: ");
 	expect("info --file /no/such/file\necho b\n", HM_USAGE, "",
 	       "run.hm:1: cannot read /no/such/file: ");
 }

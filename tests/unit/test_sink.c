@@ -108,8 +108,8 @@ Test(sink, errors_have_a_next_step)
 	snprintf(d.text, sizeof(d.text), "no '\033[2J\302\233\303\274\n'");
 	sink_error(&c.s, "\r:1", &d);
 	capture_end(&c);
-	cr_expect_str_eq(c.text, "heapmedic: no safe point in 2 s\n  next: try later\n"
-				 "run.hm:3: no safe point in 2 s\n  next: try later\n"
+	cr_expect_str_eq(c.text, "heapmedic: no safe point in 2 s; next: try later\n"
+				 "run.hm:3: no safe point in 2 s; next: try later\n"
 				 "heapmedic: no safe point in 2 s\n"
 				 "\\x0d:1: no '\\x1b[2J\\xc2\\x9b\303\274\\x0a'\n");
 	free(c.text);

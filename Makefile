@@ -27,6 +27,8 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-protot
 CFLAGS ?= -O2 -g
 override CPPFLAGS += -D_GNU_SOURCE -DHM_VERSION='"$(VERSION)"' -I$(BUILD)/gen
 override CFLAGS += -std=c11 $(WARN) -fstack-protector-strong -fno-common -pthread
+# Symbols are bound at the start, not one by one while a thread is held.
+override LDFLAGS += -Wl,-z,relro,-z,now
 ifdef SAN
 override CFLAGS += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=address,undefined

@@ -183,7 +183,7 @@ int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 
 	if (!stray_room())
 		return -ETIMEDOUT;
-	rc = tracee_seize(&b->th, tid, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | b->options);
+	rc = tracee_seize(&b->th, tid, PTRACE_O_TRACESYSGOOD | b->options);
 	if (rc)
 		return rc == -EPERM && is_ending(b, tid) ? -ESRCH : rc;
 	b->hijacked = false;
@@ -325,6 +325,15 @@ int borrow_boot(struct borrow *b, const struct region *r, const void *text, size
 		return rc;
 	memcpy(&entry, (const char *)text + HM_ENTRY_BOOT, sizeof(entry));
 	arch_enter_call(&regs, r->base + entry, b->region_frame.sp, r->block);
+	/*
+	 * Only now, while it stands still: had it been asked for from the start, a thread that the
+	 * application creates just then would be ours too, stopped and forgotten.
+	 */
+	if (r->guard)
+		rc = tracee_options(&b->th,
+				    PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | b->options);
+	if (rc)
+		return rc;
 	/* first the mask: no signal can be delivered on a stack that is not writable yet */
 	rc = tracee_set_mask(&b->th, FAULTS_ONLY);
 	if (rc == 0)

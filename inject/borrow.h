@@ -27,7 +27,8 @@ struct borrow {
 	uint64_t syscall_ret; /* address of arch_syscall_ret in the target */
 	struct xsave_facts xsave;
 	int memfd;	       /* from mem_open_force */
-	unsigned long options; /* PTRACE_O_* beside TRACESYSGOOD and TRACECLONE */
+	unsigned long options; /* PTRACE_O_* beside TRACESYSGOOD, and TRACECLONE while it starts a
+				  proxy */
 	struct safepoint sp;
 	struct slept slept; /* of the thread that is to be held next; ns 0 if not measured */
 	/* of the thread that is held */

@@ -10,7 +10,13 @@
 #include "program.h"
 #include "victim.h"
 
+/* The tests are built like the program they run: under sanitizers that takes half a second to
+ * start. */
+#ifdef __SANITIZE_ADDRESS__
+enum { SESSIONS = 8, KILLS = 25 };
+#else
 enum { SESSIONS = 20, KILLS = 100 };
+#endif
 
 /* Every thread of the victim is borrowed many times, in whatever call it waits. */
 Test(survive, every_kind_of_blocking_call, .timeout = 300)

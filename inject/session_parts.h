@@ -42,6 +42,9 @@ struct session {
 /* Reads the maps again. */
 HM_MUST_CHECK int session_maps(struct session *s, struct diag *d);
 HM_MUST_CHECK int session_prepare(struct session *s, struct diag *d);
+/* Another place for the region: somebody has taken the one that was chosen. Only before anything
+ * points to it. */
+HM_MUST_CHECK int session_place(struct session *s, struct diag *d);
 /* A thread is held at a safe point after 0. forbid: enum code_kind bits that must not be on its
  * stack. */
 HM_MUST_CHECK int session_hold(struct session *s, unsigned forbid, struct diag *d);

@@ -132,6 +132,17 @@ static int place_region(struct session *s, struct diag *d)
 	return 0;
 }
 
+int session_place(struct session *s, struct diag *d)
+{
+	int rc = session_maps(s, d);
+
+	if (rc == 0)
+		rc = place_region(s, d);
+	if (rc == 0)
+		prepare_block(s);
+	return rc;
+}
+
 static int choose_mode(struct session *s, const struct proc_status *st, struct diag *d)
 {
 	bool can = anchors_can_thread(&s->a);

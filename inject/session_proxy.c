@@ -9,6 +9,7 @@
 #include "mem.h"
 
 /* pthread_create waits at most for locks that running threads hold for microseconds. */
+#define PLACES	   4
 #define BOOT_LIMIT (2 * NS_PER_SEC)
 
 static int boot_result(struct session *s, int *rc)
@@ -31,11 +32,26 @@ static int create_failed(struct session *s, int boot_rc, struct diag *d)
 			 "pthread_create in the target failed: %s", strerror(boot_rc));
 }
 
+/* Two that start at once may choose the same address (MAP_FIXED_NOREPLACE then answers EEXIST). */
+static int enter_somewhere(struct session *s, struct diag *d)
+{
+	int rc;
+
+	for (int i = 0;; i++) {
+		rc = session_enter(s, CODE_ALLOC | CODE_LOADER | CODE_THREADS, d);
+		if (rc != -EEXIST || i == PLACES)
+			return rc;
+		rc = session_place(s, d);
+		if (rc)
+			return rc;
+	}
+}
+
 int session_open_proxy(struct session *s, struct diag *d)
 {
 	pid_t clone = 0;
 	int boot_rc = 0, sig = 0;
-	int rc = session_enter(s, CODE_ALLOC | CODE_LOADER | CODE_THREADS, d);
+	int rc = enter_somewhere(s, d);
 
 	if (rc)
 		return rc;

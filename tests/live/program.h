@@ -23,7 +23,10 @@ struct run_opts {
 	const char *input;	/* its standard input; NULL: empty */
 	bool nobody;		/* as the user 65534, without groups and capabilities */
 	uint64_t kill_after_ns; /* SIGKILL it then; 0: let it finish (two minutes at most) */
-	const char *program;	/* another one, found in $PATH; NULL: heapmedic */
+	/* It is sent signals from outside: one in the middle of a sanitizer's look for leaks can
+	 * hang that. */
+	bool interrupted;
+	const char *program; /* another one, found in $PATH; NULL: heapmedic */
 };
 
 #define RUN_ARGS 24

@@ -52,7 +52,7 @@ static void interrupted(const char *name)
 	victim_start_named(&v, name, "eintr", NULL);
 	state_take(&v, &state);
 	for (int i = 0; i < INTERRUPTS; i++) {
-		struct run_opts o = { .program = "timeout" };
+		struct run_opts o = { .program = "timeout", .interrupted = true };
 		const char *program = getenv("HEAPMEDIC");
 		char after[16], pid[16];
 		const char *args[] = { "-s", "INT", after,  program ? program : "./heapmedic",

@@ -219,7 +219,7 @@ Test(survive, sigterm_undoes_everything)
 	victim_start_named(&v, "eight", NULL, NULL);
 	state_take(&v, &state);
 	for (int i = 0; i < 10; i++) {
-		struct run_opts o = { .program = "timeout" };
+		struct run_opts o = { .program = "timeout", .interrupted = true };
 		const char *program = getenv("HEAPMEDIC");
 		char pid[16];
 		const char *args[] = { "-s", "TERM",	  "0.2", program ? program : "./heapmedic",
@@ -253,7 +253,7 @@ static void interrupted_at_random(const char *name, const char *arg)
 	span = typical_run(&v);
 	srandom((unsigned)getpid());
 	for (int i = 0; i < KILLS; i++) {
-		const struct run_opts o = { .program = "timeout" };
+		const struct run_opts o = { .program = "timeout", .interrupted = true };
 		const char *program = getenv("HEAPMEDIC");
 		char pid[16], after[32];
 		const char *args[] = { "--preserve-status",

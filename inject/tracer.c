@@ -213,8 +213,3 @@ int tracee_filter(const struct tracee *t, unsigned index, struct sock_filter *bu
 		       ? -errno
 		       : 0;
 }
-
-int tracee_siginfo(const struct tracee *t, siginfo_t *si)
-{
-	return request(PTRACE_GETSIGINFO, t->tid, 0, (uintptr_t)si);
-}

@@ -84,6 +84,4 @@ struct sock_filter;
  */
 HM_MUST_CHECK int tracee_filter(const struct tracee *t, unsigned index, struct sock_filter *buf,
 				size_t max, size_t *n);
-/* si_code and si_pid of the signal the thread is stopped for. */
-HM_MUST_CHECK int tracee_siginfo(const struct tracee *t, siginfo_t *si);
 #endif

@@ -140,15 +140,6 @@ static inline void arch_enter_call(arch_regs *r, uint64_t fn, uint64_t sp, uint6
 	arch_no_syscall(r);
 }
 
-/* After a system-call-exit stop: the same `syscall` instruction once more, for another call. */
-static inline void arch_repeat_syscall(arch_regs *r, long nr, const uint64_t v[6])
-{
-	r->rip -= ARCH_SYSCALL_LEN;
-	r->rax = (uint64_t)nr;
-	arch_no_syscall(r);
-	arch_set_syscall_args(r, v);
-}
-
 /* The interrupted call will be made again from its `syscall` instruction, by a thread that the
  * kernel forgot about. */
 static inline void arch_rewind_syscall(arch_regs *r)

@@ -4,6 +4,7 @@
 #   make            the program                      make test     install what is missing, build, run every test
 #   make demo       see it work in a minute          make lint     format check and static analysis
 #   make unit live  only the one kind of test        make static   ./heapmedic-static, for distroless images
+#   make torture    ten minutes of everything that could harm a target; stops at the first harm
 #
 # V=1 shows the commands, CC=clang uses clang, SAN=1 builds with ASan and UBSan (into build-san, so that nothing is mixed).
 
@@ -46,19 +47,22 @@ UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 LIVE_SRC := $(sort $(wildcard tests/live/test_*.c))
 LIVE_BIN := $(LIVE_SRC:%.c=$(BUILD)/%)
 LIVE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIVE_SRC),$(sort $(wildcard tests/live/*.c))))
+TORTURE_SRC := $(sort $(wildcard tests/torture/test_*.c))
+TORTURE_BIN := $(TORTURE_SRC:%.c=$(BUILD)/%)
+TORTURE_OBJ := $(LIVE_OBJ) $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TORTURE_SRC),$(sort $(wildcard tests/torture/*.c))))
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildcard tests/unit/*.c))))
 
 # Headers that are generated, so that the first build makes them before anything includes them.
 GEN_HDR := $(BUILD)/gen/mallctl_table.inc
 
-.PHONY: all test tests unit live victims demo lint format static install install-deps deps clean FORCE
+.PHONY: all test tests unit live torture victims demo lint format static install install-deps deps clean FORCE
 .SECONDARY:
 all: $(PROG)
 
 # `make test` and `make demo` promise to work on a fresh machine: there the packages come before the first compilation.
-DEPS := $(if $(filter test demo,$(MAKECMDGOALS)),deps)
+DEPS := $(if $(filter test demo torture,$(MAKECMDGOALS)),deps)
 deps:
-	@scripts/install-deps.sh build $(if $(filter test,$(MAKECMDGOALS)),test)
+	@scripts/install-deps.sh build $(if $(filter test torture,$(MAKECMDGOALS)),test)
 install-deps:
 	scripts/install-deps.sh build test lint
 
@@ -122,20 +126,27 @@ $(BUILD)/tests/live/test_%: $(BUILD)/tests/live/test_%.o $(LIVE_OBJ)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs jansson) -lcriterion
 
+$(BUILD)/tests/torture/test_%: $(BUILD)/tests/torture/test_%.o $(TORTURE_OBJ)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs jansson) -lcriterion
+
 RUN = HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
-tests: $(UNIT_BIN) $(LIVE_BIN)
-test: $(PROG) $(BUILD)/heapmedic-fault $(UNIT_BIN) $(LIVE_BIN) victims
-	@$(RUN) $(UNIT_BIN) $(LIVE_BIN)
+tests: $(UNIT_BIN) $(LIVE_BIN) $(TORTURE_BIN)
+test: $(PROG) $(BUILD)/heapmedic-fault tests victims
+	@$(RUN) $(UNIT_BIN) $(LIVE_BIN) $(TORTURE_BIN)
 unit: $(UNIT_BIN)
 	@$(RUN) $(UNIT_BIN)
 live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims
 	@$(RUN) $(LIVE_BIN)
+torture: $(PROG) $(BUILD)/heapmedic-fault $(TORTURE_BIN) victims
+	@TORTURE=full $(RUN) $(TORTURE_BIN)
 
 # ---- victims: the programs that the live tests attach to. Never with sanitizers, whatever the rest is built with.
 VICTIMS ?= $(BUILD)/victims
 VICTIM_CC ?= gcc
 VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
-VICTIM_C := retained eight single busy spin dying epoll caught setuid again slowlock filtered
+# VICTIM_LIBS_NAME are the libraries of one that needs some.
+VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
 VICTIM_ALL := $(VICTIM_C) jemlinked m32 musl nolibc gocgo Jvm.class py.py
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
@@ -143,7 +154,7 @@ victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 $(VICTIM_C:%=$(VICTIMS)/%): $(VICTIMS)/%: tests/victims/%.c tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
-	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $<
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< $(VICTIM_LIBS_$*)
 $(VICTIMS)/jemlinked: tests/victims/retained.c tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)

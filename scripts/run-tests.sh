@@ -6,6 +6,8 @@
 # Not zero when a test failed, when a program ran no test or ended without its report, when a sanitizer found something (Criterion
 # calls a test passed whose process leaked), and, with CI=true, when a test was skipped because something is missing or not
 # installed: on CI everything that can be installed is installed.
+#
+# With TORTURE=full it stops at the first program that found harm.
 set -u
 
 build=$1
@@ -42,9 +44,10 @@ run() { # PROGRAM
 	rm -f "$report" "$tmp"/san.*
 	echo "== ${1#"$build"/}"
 	# Live tests measure what other processes do: one at a time.
-	case $1 in */live/*) jobs=1 ;; *) jobs=2 ;; esac
+	case $1 in */unit/*) jobs=2 ;; *) jobs=1 ;; esac
 	# What it says goes through a file: a process that a test leaves behind must not keep our own output open.
 	HEAPMEDIC_TEST_RUN=$$ "$1" --tap="$report" --short-filename -j$jobs --timeout "${TEST_TIMEOUT:-120}" \
+		${TORTURE:+--fail-fast} \
 		</dev/null >"$tmp/said" 2>&1
 	rc=$?
 	cat "$tmp/said"
@@ -77,6 +80,7 @@ run() { # PROGRAM
 
 for program; do
 	run "$program"
+	[ -z "${TORTURE:-}" ] || [ $failed -eq 0 ] || break
 done
 [ $((passed + failed)) -gt 0 ] || complain "no test was run"
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -123,6 +123,23 @@ void child_end(pid_t pid)
 	}
 }
 
+void child_look(pid_t pid, struct target *t, struct maps *maps, struct modules *mods)
+{
+	struct diag d;
+
+	diag_clear(&d);
+	cr_assert_eq(target_open(pid, t, &d), 0, "%s", d.text);
+	cr_assert_eq(maps_read(t, maps, &d), 0, "%s", d.text);
+	cr_assert_eq(modules_load(t, maps, mods, &d), 0, "%s", d.text);
+}
+
+void child_look_away(struct target *t, struct maps *maps, struct modules *mods)
+{
+	modules_free(mods);
+	maps_free(maps);
+	target_close(t);
+}
+
 char *fixture_read(const char *name, size_t *len)
 {
 	char path[256];

@@ -6,6 +6,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../inject/maps.h"
+#include "../../inject/modules.h"
+#include "../../inject/target.h"
+
 /* Children that tests look at. Each dies with its test, and lets anybody trace it. */
 
 /* Forks a child that runs fn(arg) and exits; fn usually never returns. */
@@ -22,6 +26,10 @@ bool child_reach_value(const volatile uint32_t *flag, uint32_t value);
 /* Zeroed memory that parent and child share. */
 void *child_shared(size_t len);
 void child_end(pid_t pid);
+
+/* Opens a process and reads its maps and modules; the test fails if that fails. */
+void child_look(pid_t pid, struct target *t, struct maps *maps, struct modules *mods);
+void child_look_away(struct target *t, struct maps *maps, struct modules *mods);
 
 /* A file below tests/fixtures, NUL-terminated; the test fails if it cannot be read. Caller frees.
  */

@@ -42,22 +42,15 @@ TestSuite(codemap, .init = setup, .fini = teardown);
 
 static void look(struct seen *s, pid_t pid)
 {
-	struct diag d;
-
-	diag_clear(&d);
 	s->pid = pid;
-	cr_assert_eq(target_open(pid, &s->t, &d), 0, "%s", d.text);
-	cr_assert_eq(maps_read(&s->t, &s->maps, &d), 0, "%s", d.text);
-	cr_assert_eq(modules_load(&s->t, &s->maps, &s->mods, &d), 0, "%s", d.text);
+	child_look(pid, &s->t, &s->maps, &s->mods);
 	cr_assert_eq(code_map_build(&s->mods, &s->code), 0);
 }
 
 static void look_away(struct seen *s)
 {
 	code_map_free(s->code);
-	modules_free(&s->mods);
-	maps_free(&s->maps);
-	target_close(&s->t);
+	child_look_away(&s->t, &s->maps, &s->mods);
 	child_end(s->pid);
 }
 

@@ -47,20 +47,13 @@ TestSuite(modules, .init = setup, .fini = teardown);
 
 static void look(struct seen *s, pid_t pid)
 {
-	struct diag d;
-
-	diag_clear(&d);
 	s->pid = pid;
-	cr_assert_eq(target_open(pid, &s->t, &d), 0, "%s", d.text);
-	cr_assert_eq(maps_read(&s->t, &s->maps, &d), 0, "%s", d.text);
-	cr_assert_eq(modules_load(&s->t, &s->maps, &s->mods, &d), 0, "%s", d.text);
+	child_look(pid, &s->t, &s->maps, &s->mods);
 }
 
 static void look_away(struct seen *s)
 {
-	modules_free(&s->mods);
-	maps_free(&s->maps);
-	target_close(&s->t);
+	child_look_away(&s->t, &s->maps, &s->mods);
 	child_end(s->pid);
 }
 

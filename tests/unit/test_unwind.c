@@ -63,22 +63,15 @@ static void let_go(struct seen *s)
 
 static void look(struct seen *s, pid_t pid)
 {
-	struct diag d;
-
-	diag_clear(&d);
 	s->pid = pid;
-	cr_assert_eq(target_open(pid, &s->t, &d), 0, "%s", d.text);
-	cr_assert_eq(maps_read(&s->t, &s->maps, &d), 0, "%s", d.text);
-	cr_assert_eq(modules_load(&s->t, &s->maps, &s->mods, &d), 0, "%s", d.text);
+	child_look(pid, &s->t, &s->maps, &s->mods);
 	cr_assert_eq(unwinder_new(pid, &s->mods, &s->u), 0);
 }
 
 static void look_away(struct seen *s)
 {
 	unwinder_free(s->u);
-	modules_free(&s->mods);
-	maps_free(&s->maps);
-	target_close(&s->t);
+	child_look_away(&s->t, &s->maps, &s->mods);
 	child_end(s->pid);
 }
 

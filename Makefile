@@ -4,6 +4,7 @@
 #   make            the program                      make test     install what is missing, build, run every test
 #   make demo       see it work in a minute          make lint     format check and static analysis
 #   make unit live  only the one kind of test        make static   ./heapmedic-static, for distroless images
+#   make test-roots tests on processes of Debian 11, 12, 13 and sid, in roots made by debootstrap (some minutes)
 #   make torture    ten minutes of everything that could harm a target; stops at the first harm
 #
 # V=1 shows the commands, CC=clang uses clang, SAN=1 builds with ASan and UBSan (into build-san, so that nothing is mixed).
@@ -55,7 +56,7 @@ UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildca
 # Headers that are generated, so that the first build makes them before anything includes them.
 GEN_HDR := $(BUILD)/gen/mallctl_table.inc
 
-.PHONY: all test tests unit live torture victims demo lint format static install install-deps deps clean FORCE
+.PHONY: all test test-roots tests unit live torture victims demo lint format static install install-deps deps clean FORCE
 .SECONDARY:
 all: $(PROG)
 
@@ -141,6 +142,11 @@ live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims
 torture: $(PROG) $(BUILD)/heapmedic-fault $(TORTURE_BIN) victims
 	@TORTURE=full $(RUN) $(TORTURE_BIN)
 
+# The same on processes of other releases, other versions of glibc; what these need of their own is built there.
+ROOT_TESTS := live/test_survive live/test_kill
+test-roots: $(PROG) $(BUILD)/heapmedic-fault $(ROOT_TESTS:%=$(BUILD)/tests/%)
+	@HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) scripts/test-roots.sh $(BUILD) $(ROOT_TESTS:%=$(BUILD)/tests/%)
+
 # ---- victims: the programs that the live tests attach to. Never with sanitizers, whatever the rest is built with.
 VICTIMS ?= $(BUILD)/victims
 VICTIM_CC ?= gcc
@@ -217,4 +223,4 @@ $(BUILD)/heapmedic-fault: $(MAIN_OBJ) $(FAULT_OBJ) $(BUILD)/libheapmedic.a
 clean:
 	rm -rf $(BUILD) build-san build-clang heapmedic heapmedic-static
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/roots -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -60,6 +60,7 @@ static void become(const struct victim_plan *plan, const int in[2], const int ou
 		   const int err[2])
 {
 	const char *argv[sizeof(plan->argv) / sizeof(plan->argv[0]) + 1] = { 0 };
+	const char *root = getenv("VICTIM_ROOT");
 
 	for (size_t i = 0; i + 1 < sizeof(argv) / sizeof(argv[0]) && plan->argv[i]; i++) {
 		argv[i] = plan->argv[i];
@@ -67,6 +68,9 @@ static void become(const struct victim_plan *plan, const int in[2], const int ou
 			argv[i] = strdup(victim_path(argv[i] + 1));
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Victims of another release live in a root of their own. */
+	if (root && (chroot(root) || chdir("/")))
+		_exit(126);
 	/* Of no use as root. Under yama's scope 1 it lets a sibling attach, and exec keeps it. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	if (plan->env && putenv(strdup(plan->env)))

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Usage: test-roots.sh BUILD TEST-PROGRAM...
+#
+# Runs live tests on victims of other Debian releases: 11, 12, 13 and sid, each with its own compiler and glibc in a root of its own
+# below BUILD/roots, made by debootstrap when it is not there yet. Root only. $ROOTS chooses the releases. The last line is
+# 'N passed, N failed, N skipped' over all of them.
+set -u
+
+# The mounts below are seen by this process and its children only, and end with them.
+[ -n "${TEST_ROOTS_MOUNTS:-}" ] || TEST_ROOTS_MOUNTS=private exec unshare --mount --propagation private "$0" "$@"
+
+build=$1
+shift
+here=$(dirname "$0")
+passed=0 failed=0 skipped=0
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+
+[ "$(id -u)" -eq 0 ] || {
+	echo "test-roots: debootstrap and chroot need root" >&2
+	exit 1
+}
+command -v debootstrap >/dev/null || {
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get update -q </dev/null && apt-get install -y -q --no-install-recommends debootstrap </dev/null || exit 1
+}
+
+make_root() { # RELEASE DIRECTORY
+	[ ! -e "$2/.complete" ] || return 0
+	rm -rf "$2"
+	debootstrap --variant=minbase --include=gcc,libc6-dev "$1" "$2" >"$log" 2>&1 && touch "$2/.complete" && return 0
+	tail -n 5 "$log" >&2
+	return 1
+}
+
+# The victims that need nothing but libc, with the release's own compiler.
+build_victims() { # DIRECTORY
+	mkdir -p "$1/src" "$1/victims" && cp tests/victims/*.c tests/victims/*.h "$1/src/" || return 1
+	for source in "$1"/src/*.c; do
+		name=$(basename "$source" .c)
+		[ "$1/victims/$name" -nt "$source" ] ||
+			chroot "$1" gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -pthread -o "/victims/$name" "/src/$name.c" -ldl -lrt -lm || return 1
+	done
+}
+
+for release in ${ROOTS:-bullseye bookworm trixie sid}; do
+	root=$build/roots/$release
+	mkdir -p "$build/roots"
+	echo "==== $release"
+	if ! make_root "$release" "$root" || ! build_victims "$root"; then
+		echo "test-roots: $release could not be made ready" >&2
+		failed=$((failed + 1))
+		continue
+	fi
+	mount --bind /proc "$root/proc" || exit 1
+	echo "glibc $(chroot "$root" dpkg-query -W -f "\${Version}" libc6)"
+	VICTIM_ROOT=$(realpath "$root") VICTIMS=/victims "$here/run-tests.sh" "$build" "$@" >"$log" 2>&1
+	rc=$?
+	cat "$log"
+	umount "$root/proc"
+	if read -r p f s < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$log" | tail -n 1); then
+		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	fi
+	[ $rc -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -212,7 +212,7 @@ int audit_write(struct audit *a, const struct audit_record *r, struct diag *d)
 	if (!a)
 		return 0;
 	o = record_json(a, r);
-	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	text = json_line(o);
 	json_decref(o);
 	err = text ? write_line(a, text) : -ENOMEM;
 	free(text);

@@ -103,10 +103,45 @@ json_t *envelope_json(const struct envelope *e)
 	return o;
 }
 
+/*
+ * What jansson leaves as it is although a terminal obeys it (ECMA-48): DEL, and the C1 control
+ * characters, which in UTF-8 are 0xc2 and the byte of the same number. Both stand in strings only.
+ */
+static bool is_control(const char *s)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	return u[0] == 0x7f || (u[0] == 0xc2 && u[1] >= 0x80 && u[1] < 0xa0);
+}
+
+char *json_line(const json_t *o)
+{
+	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL, *out, *w;
+	size_t controls = 0;
+
+	for (const char *s = text; s && *s; s++)
+		controls += is_control(s);
+	if (!controls)
+		return text;
+	w = out = malloc(strlen(text) + controls * 5 + 1);
+	for (const char *s = text; out && *s; s++) {
+		if (is_control(s)) {
+			w += sprintf(w, "\\u%04X", (unsigned char)(*s == 0x7f ? s[0] : s[1]));
+			s += *s != 0x7f;
+		} else {
+			*w++ = *s;
+		}
+	}
+	if (out)
+		*w = '\0';
+	free(text);
+	return out;
+}
+
 int sink_envelope(struct sink *s, const struct envelope *e)
 {
 	json_t *o = envelope_json(e);
-	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	char *text = json_line(o);
 
 	json_decref(o);
 	if (!text)

@@ -207,6 +207,25 @@ Test(json, any_bytes_make_a_string_that_jansson_reads_back)
 	}
 }
 
+/* DEL, and C1 with CSI (0x9b) among them: jansson prints both as they are. */
+Test(json, line_drives_no_terminal)
+{
+	static const char in[] = "a\x7f\xc2\x80\xc2\x9b[2J\xc2\xa0\xc3\x9b\x1b";
+	json_t *o = json_object(), *again;
+	char *text;
+
+	cr_assert_eq(json_object_set_new(o, "name", json_text(in, sizeof(in) - 1)), 0);
+	text = json_line(o);
+	cr_assert(text);
+	cr_expect_str_eq(text, "{\"name\":\"a\\u007F\\u0080\\u009B[2J\xc2\xa0\xc3\x9b\\u001B\"}");
+	again = json_loads(text, 0, NULL);
+	cr_expect(json_equal(o, again));
+	json_decref(again);
+	json_decref(o);
+	free(text);
+	cr_expect_null(json_line(NULL));
+}
+
 Test(json, numbers)
 {
 	json_t *small = json_u64(INT64_MAX), *big = json_u64(UINT64_MAX);

@@ -22,6 +22,7 @@
 #define END_LIMIT   (5 * NS_PER_SEC)
 /* A call that is over so soon is not worth the words that it still runs. */
 #define CANCEL_GRACE (50 * NS_PER_MS)
+#define ERRNO_MAX    4095 /* MAX_ERRNO of the kernel */
 #define POLL_SLICE                                                                                 \
 	50 /* ms: how soon a cancel is noticed that came between a look and the sleep              \
 	    */
@@ -93,6 +94,11 @@ static int serve_stop(struct proxy *p, int req)
 	return tracee_resume(&p->th, req, sig);
 }
 
+int proxy_errno(int32_t e)
+{
+	return e > 0 && e <= ERRNO_MAX ? -e : -EPROTO;
+}
+
 static int wait_ready(struct proxy *p, struct hm_block *b)
 {
 	uint64_t deadline = clock_now() + START_LIMIT;
@@ -106,7 +112,7 @@ static int wait_ready(struct proxy *p, struct hm_block *b)
 		if (b->proxy_state == HM_PROXY_READY)
 			return 0;
 		if (b->proxy_state == HM_PROXY_FAILED)
-			return b->proxy_errno ? -b->proxy_errno : -EPROTO;
+			return proxy_errno(b->proxy_errno);
 		if (b->proxy_state == HM_PROXY_LEAVING)
 			return -EPROTO;
 		if (clock_now() > deadline)

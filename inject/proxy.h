@@ -31,6 +31,9 @@ HM_MUST_CHECK int proxy_start(struct proxy *p, const struct target *t, const str
 			      pid_t tid, unsigned long options, struct diag *d);
 /* Runs the calls that stand in the block; the caller has written them. Fills d: exit 8 or 9. */
 HM_MUST_CHECK int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d);
+/* Pure: the errno that the payload has left in memory of the target, negative; -EPROTO if what
+ * stands there is none. */
+int proxy_errno(int32_t e);
 /* The thread is gone: collects it (tracee_reap). */
 void proxy_reap(struct proxy *p);
 HM_MUST_CHECK int proxy_park(struct proxy *p);

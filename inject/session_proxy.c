@@ -20,6 +20,7 @@ static int boot_result(struct session *s, int *rc)
 
 static int create_failed(struct session *s, int boot_rc, struct diag *d)
 {
+	int err = proxy_errno(boot_rc);
 	int rc = session_unmap(s);
 
 	if (rc)
@@ -27,9 +28,9 @@ static int create_failed(struct session *s, int boot_rc, struct diag *d)
 	rc = borrow_return(&s->b);
 	if (rc)
 		return session_give_up(s, rc, NULL, d);
-	return diag_fail(d, -boot_rc, HM_CALL_FAILED, "no-thread",
+	return diag_fail(d, err, HM_CALL_FAILED, "no-thread",
 			 "raise the pids limit of its cgroup or RLIMIT_NPROC, or use --via direct",
-			 "pthread_create in the target failed: %s", strerror(boot_rc));
+			 "pthread_create in the target failed: %s", strerror(-err));
 }
 
 /* Two that start at once may choose the same address (MAP_FIXED_NOREPLACE then answers EEXIST). */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "leftover.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
@@ -31,18 +33,12 @@ static bool read_block(pid_t pid, uint64_t base, struct hm_block *b)
 	return false;
 }
 
-static bool thread_inside(const struct threads *list, uint64_t base, uint64_t end, pid_t *tid)
-{
-	for (size_t i = 0; i < list->n; i++) {
-		const struct thread *th = &list->v[i];
-
-		if (strcmp(th->name, HM_NAME) == 0 || (th->sp >= base && th->sp < end)) {
-			*tid = th->tid;
-			return true;
-		}
-	}
-	return false;
-}
+/* One region of ours: mappings [first, last) of the list. */
+struct found {
+	uint64_t base, end;
+	size_t first, last;
+	bool used;
+};
 
 /*
  * From the mapping of a region until its proxy bears our name, a living run traces a thread of the
@@ -61,27 +57,75 @@ static bool anybody_traced(const struct target *t, const struct threads *list)
 	return false;
 }
 
-/* 1 in use, 0 not, or a negative errno. */
-static int in_use(const struct target *t, uint64_t base, uint64_t end, pid_t *tid)
+/* The region that addr lies in; they are in the order of their addresses. */
+static struct found *found_at(struct found *v, size_t n, uint64_t addr)
 {
-	struct hm_block b;
+	size_t lo = 0, hi = n;
 
-	if (read_block(t->pid, base, &b) && b.boot_state == HM_BOOT_RUNNING)
-		return 1;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (addr < v[mid].base)
+			hi = mid;
+		else if (addr >= v[mid].end)
+			lo = mid + 1;
+		else
+			return &v[mid];
+	}
+	return NULL;
+}
+
+static void all_used(struct found *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		v[i].used = true;
+}
+
+/* A thread with our name may belong to any region, and need not have its stack there yet. */
+static void mark(struct found *v, size_t n, const struct threads *list, pid_t *tid)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct thread *th = &list->v[i];
+		struct found *f = found_at(v, n, th->sp);
+
+		if (strcmp(th->name, HM_NAME) == 0)
+			all_used(v, n);
+		else if (f)
+			f->used = true;
+		else
+			continue;
+		*tid = th->tid;
+	}
+}
+
+static bool any_unused(const struct found *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!v[i].used)
+			return true;
+	return false;
+}
+
+/*
+ * Marks the regions that are in use. All are watched together: a target may have any number of
+ * mappings that look like ours.
+ */
+static int watch(const struct target *t, struct found *v, size_t n, pid_t *tid)
+{
 	/* where a running thread stands is not known: it is seen when it next sleeps */
-	for (unsigned i = 0; i < SAMPLES; i++) {
+	for (unsigned s = 0; s < SAMPLES && any_unused(v, n); s++) {
 		struct threads list;
-		bool inside;
-		int rc = threads_read(t, &list, NULL);
+		int rc;
 
+		if (s)
+			clock_sleep(SAMPLE_NAP);
+		rc = threads_read(t, &list, NULL);
 		if (rc)
 			return rc;
-		inside = thread_inside(&list, base, end, tid) || anybody_traced(t, &list);
+		mark(v, n, &list, tid);
+		if (anybody_traced(t, &list))
+			all_used(v, n);
 		threads_free(&list);
-		if (inside)
-			return 1;
-		if (i + 1 < SAMPLES)
-			clock_sleep(SAMPLE_NAP);
 	}
 	return 0;
 }
@@ -102,15 +146,15 @@ static void add_ranges(const struct maps *maps, size_t first, size_t end, struct
 	}
 }
 
-int leftover_find(const struct target *t, const struct maps *maps, struct hm_range *range,
-		  size_t max, size_t *n, struct leftovers *out)
+/* All regions in maps, in the order of their addresses; v has room for as many as maps has. */
+static size_t find_all(const struct target *t, const struct maps *maps, struct found *v)
 {
-	memset(out, 0, sizeof(*out));
-	*n = 0;
+	size_t n = 0;
+
 	for (size_t i = 0; i < maps->n;) {
 		uint64_t base, other;
+		struct hm_block b;
 		size_t first = i;
-		int used;
 
 		if (!region_owns(&maps->v[i], &base)) {
 			i++;
@@ -118,17 +162,38 @@ int leftover_find(const struct target *t, const struct maps *maps, struct hm_ran
 		}
 		while (i < maps->n && region_owns(&maps->v[i], &other) && other == base)
 			i++;
-		used = in_use(t, base, maps->v[i - 1].end, &out->busy_tid);
-		if (used < 0)
-			return used;
-		if (used) {
-			out->busy++;
-			continue;
-		}
-		out->regions++;
-		add_ranges(maps, first, i, range, max, n);
+		v[n++] = (struct found){
+			.base = maps->v[first].start,
+			.end = maps->v[i - 1].end,
+			.first = first,
+			.last = i,
+			.used = read_block(t->pid, base, &b) && b.boot_state == HM_BOOT_RUNNING,
+		};
 	}
-	return 0;
+	return n;
+}
+
+int leftover_find(const struct target *t, const struct maps *maps, struct hm_range *range,
+		  size_t max, size_t *n, struct leftovers *out)
+{
+	struct found *v = calloc(maps->n + 1, sizeof(*v));
+	size_t regions;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	*n = 0;
+	if (!v)
+		return -ENOMEM;
+	regions = find_all(t, maps, v);
+	rc = watch(t, v, regions, &out->busy_tid);
+	for (size_t i = 0; i < regions && rc == 0; i++) {
+		out->busy += v[i].used;
+		out->regions += !v[i].used;
+		if (!v[i].used)
+			add_ranges(maps, v[i].first, v[i].last, range, max, n);
+	}
+	free(v);
+	return rc;
 }
 
 int session_leftovers(const struct target *t, const struct maps *maps, struct leftovers *out)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch/x86_64.h"
+#include "cfa.h"
 #include "eh_table.h"
 #include "mem.h"
 #include "pagecache.h"
@@ -19,6 +20,16 @@
 extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t as, unw_word_t ip,
 					      unw_dyn_info_t *di, unw_proc_info_t *pi,
 					      int need_unwind_info, void *arg);
+
+/*
+ * What it leaves in unw_proc_info_t.unwind_info begins with the addresses of the two programs that
+ * it will run (struct dwarf_cie_info of its dwarf.h, the same in 1.1 to 1.8).
+ */
+struct cie_info {
+	unw_word_t cie_start, cie_end, fde_start, fde_end;
+};
+/* Of one function; the longest in a large C++ program is a tenth of it. */
+#define PROGRAM_MAX ((size_t)32 * 1024)
 
 /* The tables are the target's: an expression in them may loop, so each word read is counted. */
 #define READS_MAX      ((size_t)1 << 20)
@@ -36,6 +47,7 @@ struct unwinder {
 	size_t reads;	       /* left in this step */
 	size_t total;	       /* left in this run */
 	bool no_info;	       /* in this step */
+	unsigned char program[PROGRAM_MAX];
 };
 
 static bool spend(struct unwinder *u)
@@ -45,6 +57,26 @@ static bool spend(struct unwinder *u)
 	u->reads--;
 	u->total--;
 	return true;
+}
+
+static bool program_ok(struct unwinder *u, unw_word_t start, unw_word_t end)
+{
+	if (start >= end)
+		return true;
+	return end - start <= sizeof(u->program) &&
+	       !pagecache_read(u->pages, start, u->program, end - start) &&
+	       cfa_program_ok(u->program, end - start);
+}
+
+/* What libunwind is about to run for this function. */
+static bool programs_ok(struct unwinder *u, const unw_proc_info_t *pi)
+{
+	struct cie_info ci;
+
+	if (!pi->unwind_info || (size_t)pi->unwind_info_size < sizeof(ci))
+		return false;
+	memcpy(&ci, pi->unwind_info, sizeof(ci));
+	return program_ok(u, ci.cie_start, ci.cie_end) && program_ok(u, ci.fde_start, ci.fde_end);
 }
 
 static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *pi,
@@ -68,6 +100,8 @@ static int find_proc_info(unw_addr_space_t as, unw_word_t ip, unw_proc_info_t *p
 			di.u.rti.table_len = t->count * 8 / sizeof(unw_word_t);
 			ret = UNW_OBJ(dwarf_search_unwind_table)(as, ip, &di, pi, need_unwind_info,
 								 arg);
+			if (ret >= 0 && need_unwind_info && !programs_ok(u, pi))
+				ret = -UNW_ENOINFO;
 		}
 	}
 	if (ret < 0)

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <criterion/criterion.h>
+
+#include "../../inject/cfa.h"
+
+#define OK(...)                                                                                    \
+	cr_expect(cfa_program_ok((const unsigned char[]){ __VA_ARGS__ },                           \
+				 sizeof((const unsigned char[]){ __VA_ARGS__ })))
+#define REFUSED(...)                                                                               \
+	cr_expect(!cfa_program_ok((const unsigned char[]){ __VA_ARGS__ },                          \
+				  sizeof((const unsigned char[]){ __VA_ARGS__ })))
+
+/* As gcc writes them, and glibc's restorer and PLT. */
+Test(cfa, what_compilers_emit)
+{
+	cr_expect(cfa_program_ok(NULL, 0));
+	OK(0x0c, 7, 8, 0x90, 1, 0, 0);
+	OK(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0xc6, 0x0c, 7, 8, 0x0b);
+	OK(0x02, 0x80, 0x03, 0, 1, 0x2e, 16, 0x07, 16);
+	OK(0x0f, 4, 0x77, 0xa0, 1, 6, 0x10, 8, 2, 0x77, 0x28);
+	OK(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
+}
+
+Test(cfa, no_division_and_no_jump)
+{
+	REFUSED(0x0f, 3, 0x31, 0x31, 0x1b);
+	REFUSED(0x10, 3, 3, 0x31, 0x31, 0x1d);
+	REFUSED(0x16, 3, 5, 0x77, 8, 0x2f, 0xfb, 0xff);
+	REFUSED(0x0f, 4, 0x31, 0x28, 0, 0);
+	/* as an operand these are only numbers */
+	OK(0x10, 8, 2, 0x77, 0x1b, 0x10, 9, 2, 0x08, 0x2f);
+	OK(0x0e, 0x1b, 0x86, 0x2f);
+}
+
+Test(cfa, unknown_and_cut)
+{
+	REFUSED(0x01, 0, 0, 0, 0); /* set_loc: its operand has the encoding of the entry */
+	REFUSED(0x3f);
+	REFUSED(0x0f, 1, 0xe0);
+	REFUSED(0x0f, 2, 0x77);
+	REFUSED(0x0f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x77);
+	REFUSED(0x0f, 1, 0x77); /* its operand lies behind the block */
+	REFUSED(0x04, 1, 2, 3);
+	REFUSED(0x0e, 0x80);
+	REFUSED(0x0e, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0);
+}

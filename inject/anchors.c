@@ -19,14 +19,15 @@ static const char no_symbol_hint[] = "commands that make no call still work: che
 
 /* Finds a byte pattern in executable segments of the file; *vaddr is where. */
 static int find_bytes(const struct elf_file *e, const unsigned char *pat, size_t len, uint64_t from,
-		      uint64_t to, uint64_t *vaddr)
+		      uint64_t to, uint64_t *budget, uint64_t *vaddr)
 {
 	unsigned char buf[CHUNK];
 
-	while (from < to && to - from >= len) {
+	while (from < to && to - from >= len && *budget) {
 		size_t n = to - from < sizeof(buf) ? (size_t)(to - from) : sizeof(buf);
 		const unsigned char *hit;
 
+		*budget -= n < *budget ? n : *budget;
 		if (elf_file_read(e, from, buf, n))
 			return -ENOENT;
 		hit = memmem(buf, n, pat, len);
@@ -45,15 +46,16 @@ static int find_between(const struct elf_file *e, const unsigned char *pat, size
 {
 	const struct elf_segment *seg;
 	size_t n = elf_file_segments(e, &seg);
+	uint64_t budget = CODE_MAX; /* over all segments: they may overlap */
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t size = seg[i].filesz < CODE_MAX ? seg[i].filesz : CODE_MAX;
 		uint64_t lo = seg[i].vaddr, hi;
 
 		if (seg[i].type != PT_LOAD || !(seg[i].flags & PF_X) ||
-		    __builtin_add_overflow(lo, size, &hi))
+		    __builtin_add_overflow(lo, seg[i].filesz, &hi))
 			continue;
-		if (find_bytes(e, pat, len, lo > from ? lo : from, hi < to ? hi : to, vaddr) == 0)
+		if (find_bytes(e, pat, len, lo > from ? lo : from, hi < to ? hi : to, &budget,
+			       vaddr) == 0)
 			return 0;
 	}
 	return -ENOENT;

@@ -7,6 +7,9 @@
 
 #define EH_FRAME_MAX ((uint64_t)64 * 1024 * 1024)
 #define ENTRIES_MAX  ((uint64_t)8 * 1024 * 1024)
+#define LEB_MAX	     10
+/* Augmentation string and data, up to the encoding: "zPLRS" and a personality's address. */
+#define CIE_LOOK ((size_t)128)
 /* Overlays begin where no user address can be. */
 #define OVERLAY_BASE 0xffff800000000000ULL
 
@@ -51,10 +54,10 @@ struct frame_bytes {
 	uint64_t addr; /* of p[0] in the target */
 };
 
-/* Moves *at over a LEB128 number. */
+/* Moves *at over a LEB128 number of at most 64 bits. */
 static bool skip_leb(const struct frame_bytes *b, size_t *at, size_t end)
 {
-	while (*at < end)
+	for (unsigned n = 0; *at < end && n < LEB_MAX; n++)
 		if (!(b->p[(*at)++] & 0x80))
 			return true;
 	return false;
@@ -81,6 +84,9 @@ static int cie_encoding(const struct frame_bytes *b, size_t cie)
 		return -1;
 	end = cie + 4 + len;
 	aug = cie + 9;
+	/* a bound that keeps the work for each of many entries with this CIE small */
+	if (end - aug > CIE_LOOK)
+		end = aug + CIE_LOOK;
 	at = aug + strnlen((const char *)b->p + aug, end - aug) + 1;
 	/* code and data alignment, return register, length of the augmentation */
 	if (at >= end || b->p[aug] != 'z' || !skip_leb(b, &at, end) || !skip_leb(b, &at, end) ||

@@ -52,6 +52,24 @@ static int check_ident(int fd, Elf64_Ehdr *eh)
 	return 0;
 }
 
+/*
+ * More sections than the header has room to count are counted by the first one (System V ABI,
+ * chapter 4, "ELF Header"). libelf sets up as many as that says, and a file with a hole may say
+ * millions.
+ */
+static int check_sections(int fd, const Elf64_Ehdr *eh)
+{
+	Elf64_Shdr first;
+	int err;
+
+	if (eh->e_shnum || !eh->e_shoff)
+		return 0;
+	err = pread_all(fd, &first, sizeof(first), eh->e_shoff);
+	if (err)
+		return err == -EBADMSG ? 0 : err; /* outside: there are none */
+	return first.sh_size > ELF_SECTIONS_MAX ? -EBADMSG : 0;
+}
+
 static int load_segments(struct elf_file *e)
 {
 	const Elf64_Phdr *ph;
@@ -143,6 +161,10 @@ const void *elf_section_bytes(struct elf_file *e, Elf_Scn *scn, size_t *len)
 	if (!sh || sh->sh_type == SHT_NOBITS || !sh->sh_size || sh->sh_size > e->size ||
 	    sh->sh_size > ELF_SECTION_MAX || sh->sh_offset > e->size - sh->sh_size)
 		return NULL;
+	/* libelf keeps what it has read: sections that overlap must not add up to any amount */
+	if (sh->sh_size > e->section_budget)
+		return NULL;
+	e->section_budget -= sh->sh_size;
 	d = elf_rawdata(scn, NULL);
 	if (!d || !d->d_buf || (uintptr_t)d->d_buf % sizeof(uint64_t))
 		return NULL;
@@ -177,6 +199,8 @@ int elf_file_open(int fd, struct elf_file **out)
 	int err;
 
 	err = fstat(fd, &st) ? -errno : check_ident(fd, &eh);
+	if (!err)
+		err = check_sections(fd, &eh);
 	if (err)
 		goto close_fd;
 	err = -ENOMEM;
@@ -186,6 +210,7 @@ int elf_file_open(int fd, struct elf_file **out)
 	e->fd = fd;
 	e->size = (uint64_t)st.st_size;
 	e->type = eh.e_type;
+	e->section_budget = e->size < ELF_SECTION_MAX ? 2 * e->size : 2 * ELF_SECTION_MAX;
 	err = -EBADMSG;
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		goto close_file;

@@ -36,7 +36,8 @@ size_t elf_file_segments(const struct elf_file *e, const struct elf_segment **ou
 size_t elf_file_build_id(const struct elf_file *e, const unsigned char **out);
 /*
  * Calls fn for each string that a dynamic tag names (DT_NEEDED in the file's order, DT_SONAME);
- * stops when fn returns non-zero and returns that. -ENOENT without a dynamic section.
+ * stops when fn returns non-zero and returns that. Strings of 4096 bytes and more are left out.
+ * -ENOENT without a dynamic section.
  */
 HM_MUST_CHECK int elf_file_dynstr(struct elf_file *e, int64_t tag,
 				  int (*fn)(const char *s, void *arg), void *arg);

@@ -19,6 +19,9 @@ struct elf_file {
 	int fd;
 	Elf *elf;
 	uint64_t size; /* of the file */
+	/* bytes of sections that may still be read: twice the file, since some are asked for twice
+	 * but sound ones do not overlap */
+	uint64_t section_budget;
 	uint16_t type;
 	struct elf_segment *seg;
 	size_t n_seg;

@@ -9,7 +9,10 @@
 
 #define DYNAMIC_MAX   ((size_t)64 * 1024)
 #define HASH_READ_MAX ((size_t)32 * 1024 * 1024)
+#define DYNSTR_MAX    ((size_t)4096) /* of one name */
 #define STRTAB_MAX    ((size_t)256 * 1024 * 1024)
+/* A table without a section has no length of its own, and its file may be one large hole. */
+#define SYMS_MAX ((size_t)4 * 1024 * 1024)
 
 /* What PT_DYNAMIC says about the symbols; addresses as in the file. */
 struct dynamic {
@@ -127,6 +130,8 @@ static int dyn_from_segments(struct elf_file *e)
 	}
 	if (n > e->size / sizeof(Elf64_Sym))
 		n = (size_t)(e->size / sizeof(Elf64_Sym));
+	if (n > SYMS_MAX)
+		n = SYMS_MAX;
 	t->sym = read_owned(e, 1, d.symtab, n * sizeof(Elf64_Sym), &len);
 	t->n = len / sizeof(Elf64_Sym);
 	p = read_owned(e, 2, d.strtab, d.strsz < STRTAB_MAX ? (size_t)d.strsz : STRTAB_MAX, &len);
@@ -285,46 +290,43 @@ int elf_file_each(struct elf_file *e, int (*fn)(const char *name, const struct e
 }
 
 struct dynstr {
+	const struct elf_file *e;
 	int64_t tag;
-	const char *str;
-	size_t len;
+	uint64_t strtab, strsz;
 	int (*fn)(const char *s, void *arg);
 	void *arg;
 };
 
+/* Only the string is read, not its table: that may be of any size. */
 static int dynstr_take(const Elf64_Dyn *d, void *arg)
 {
-	struct dynstr *ds = arg;
+	const struct dynstr *ds = arg;
+	char buf[DYNSTR_MAX];
+	size_t len;
 
-	if (d->d_tag != ds->tag || d->d_un.d_val >= ds->len)
+	if (d->d_tag != ds->tag || d->d_un.d_val >= ds->strsz ||
+	    d->d_un.d_val > UINT64_MAX - ds->strtab)
 		return 0;
-	return ds->fn(ds->str + d->d_un.d_val, ds->arg);
+	len = ds->strsz - d->d_un.d_val < sizeof(buf) ? (size_t)(ds->strsz - d->d_un.d_val)
+						      : sizeof(buf);
+	len = file_avail(ds->e, ds->strtab + d->d_un.d_val, len);
+	if (!len || elf_file_read(ds->e, ds->strtab + d->d_un.d_val, buf, len) ||
+	    !memchr(buf, '\0', len))
+		return 0;
+	return ds->fn(buf, ds->arg);
 }
 
 int elf_file_dynstr(struct elf_file *e, int64_t tag, int (*fn)(const char *s, void *arg), void *arg)
 {
-	struct dynstr ds = { .tag = tag, .fn = fn, .arg = arg };
-	struct symtab strings = { 0 };
+	struct dynstr ds = { .e = e, .tag = tag, .fn = fn, .arg = arg };
 	struct dynamic d = { 0 };
-	size_t len;
-	char *buf;
 	int err = dynamic_each(e, dynamic_take, &d);
 
 	if (err)
 		return err;
-	len = file_avail(e, d.strtab, d.strsz < STRTAB_MAX ? (size_t)d.strsz : STRTAB_MAX);
-	if (!len)
+	if (!file_avail(e, d.strtab, 1))
 		return -ENOENT;
-	buf = malloc(len);
-	if (!buf)
-		return -ENOMEM;
-	err = elf_file_read(e, d.strtab, buf, len);
-	if (!err) {
-		symtab_set_strings(&strings, buf, len);
-		ds.str = strings.str;
-		ds.len = strings.str_len;
-		err = dynamic_each(e, dynstr_take, &ds);
-	}
-	free(buf);
-	return err;
+	ds.strtab = d.strtab;
+	ds.strsz = d.strsz;
+	return dynamic_each(e, dynstr_take, &ds);
 }

@@ -30,7 +30,9 @@ void symtab_drop(struct symtab *t)
 
 static const char *sym_name(const struct symtab *t, const Elf64_Sym *s)
 {
-	return s->st_name && s->st_name < t->str_len ? t->str + s->st_name : NULL;
+	/* a name without a character is none either */
+	return s->st_name && s->st_name < t->str_len && t->str[s->st_name] ? t->str + s->st_name
+									   : NULL;
 }
 
 /* The rules of the dynamic linker (glibc elf/dl-lookup.c): a definition has a section and, unless

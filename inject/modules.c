@@ -226,13 +226,14 @@ static int parse_banner(const char *text, size_t len, char *buf, size_t size)
 }
 
 /* Chunks overlap by more than a banner, so that none is cut in two. */
-static int search_segment(struct elf_file *e, const struct elf_segment *s, char *chunk, char *buf,
-			  size_t size)
+static int search_segment(struct elf_file *e, const struct elf_segment *s, char *chunk,
+			  uint64_t *budget, char *buf, size_t size)
 {
 	uint64_t at, n;
 
-	for (at = 0; at < s->filesz && at < SEARCH_MAX; at += SEARCH_CHUNK - 2 * BANNER_MAX) {
+	for (at = 0; at < s->filesz && *budget; at += SEARCH_CHUNK - 2 * BANNER_MAX) {
 		n = s->filesz - at < SEARCH_CHUNK ? s->filesz - at : SEARCH_CHUNK;
+		*budget -= n < *budget ? n : *budget;
 		if (elf_file_read(e, s->vaddr + at, chunk, (size_t)n))
 			return -ENOENT;
 		if (!parse_banner(chunk, (size_t)n, buf, size))
@@ -244,6 +245,7 @@ static int search_segment(struct elf_file *e, const struct elf_segment *s, char 
 int modules_glibc_version(const struct module *libc, char *buf, size_t size)
 {
 	const struct elf_segment *seg;
+	uint64_t budget = SEARCH_MAX; /* over all segments: they may overlap */
 	char *chunk;
 	size_t i, n;
 	int err = -ENOENT, pass;
@@ -259,7 +261,7 @@ int modules_glibc_version(const struct module *libc, char *buf, size_t size)
 		for (i = 0; i < n && err; i++)
 			if (seg[i].type == PT_LOAD && !(seg[i].flags & PF_W) &&
 			    !(seg[i].flags & PF_X) == !pass)
-				err = search_segment(libc->elf, &seg[i], chunk, buf, size);
+				err = search_segment(libc->elf, &seg[i], chunk, &budget, buf, size);
 	free(chunk);
 	return err;
 }

@@ -32,9 +32,13 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int soname_is(const char *s, void *arg)
+/* The first one counts. */
+static int take_soname(const char *s, void *arg)
 {
-	return !strcmp(s, arg);
+	char **name = arg;
+
+	*name = strdup(s);
+	return *name ? 1 : -ENOMEM;
 }
 
 /* A needed name with a slash is a path; one without was looked up and is the last part of one. */
@@ -43,7 +47,8 @@ static bool name_matches(const struct preload_entry *e, const char *needed)
 	return !strcmp(strchr(needed, '/') ? e->name : base_name(e->name), needed);
 }
 
-static size_t find_entry(const struct preload_entry *v, size_t n, char *needed)
+static size_t find_entry(const struct preload_entry *v, char *const *soname, size_t n,
+			 const char *needed)
 {
 	size_t i;
 
@@ -51,9 +56,28 @@ static size_t find_entry(const struct preload_entry *v, size_t n, char *needed)
 		if (name_matches(&v[i], needed))
 			return i;
 	for (i = 0; i < n; i++)
-		if (v[i].elf && elf_file_dynstr(v[i].elf, DT_SONAME, soname_is, needed) == 1)
+		if (soname[i] && !strcmp(soname[i], needed))
 			return i;
 	return NOWHERE;
+}
+
+static int find_all(struct needed *nd, const struct preload_entry *v, size_t n)
+{
+	char **soname = calloc(n + 1, sizeof(*soname));
+	size_t i;
+	int err = soname ? 0 : -ENOMEM;
+
+	/* read once for each object, not once for each pair */
+	for (i = 0; i < n && !err; i++)
+		if (v[i].elf &&
+		    elf_file_dynstr(v[i].elf, DT_SONAME, take_soname, &soname[i]) == -ENOMEM)
+			err = -ENOMEM;
+	for (i = 0; i < nd->n && !err; i++)
+		nd->pos[i] = find_entry(v, soname, n, nd->name[i]);
+	for (i = 0; i < n && soname; i++)
+		free(soname[i]);
+	free(soname);
+	return err;
 }
 
 static bool is_needed(const struct needed *nd, size_t i)
@@ -92,9 +116,9 @@ int preload_mark(struct elf_file *prog, struct preload_entry *v, size_t n)
 	err = elf_file_dynstr(prog, DT_NEEDED, take_needed, nd);
 	if (err == -ENOMEM)
 		goto out;
-	err = 0;
-	for (i = 0; i < nd->n; i++)
-		nd->pos[i] = find_entry(v, n, nd->name[i]);
+	err = find_all(nd, v, n);
+	if (err)
+		goto out;
 	while (k < n && !splits_at(nd, k))
 		k++;
 	for (i = 0; i < k && k < n; i++)

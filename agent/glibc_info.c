@@ -11,6 +11,9 @@
 
 #define WRAP	  (1ULL << 32)
 #define DEPTH_MAX 8 /* malloc_info nests four deep */
+/* Of one tag; the longest of malloc_info has four numbers. expat starts a tag that is not complete
+ * anew with each piece that it is given. */
+#define TAG_MAX ((size_t)1024)
 
 /* What is being read: the arena between <heap> and </heap>, the totals after the last one. */
 struct reader {
@@ -293,7 +296,7 @@ static void XMLCALL on_entity(void *arg, const char *name, int parameter, const 
 }
 
 /* Does an element of malloc_info start at s (after '<' and perhaps '/')? */
-static bool known_element(const char *s, const char *end)
+static bool known_name(const char *s, const char *end)
 {
 	static const char *const names[] = { "malloc", "heap",	 "sizes",  "size",
 					     "total",  "system", "aspace", "unsorted" };
@@ -307,6 +310,14 @@ static bool known_element(const char *s, const char *end)
 			return true;
 	}
 	return false;
+}
+
+/* The same for a tag that is complete. */
+static bool known_tag(const char *s, const char *end)
+{
+	size_t left = (size_t)(end - s);
+
+	return known_name(s, end) && memchr(s, '>', left < TAG_MAX ? left : TAG_MAX);
 }
 
 /*
@@ -326,7 +337,7 @@ static size_t clean(char *text, size_t len)
 			else if (s + 1 < end && s[1] == '"')
 				continue;
 			*to++ = ' ';
-		} else if (*s == '&' || (*s == '<' && !known_element(s + 1, end)) ||
+		} else if (*s == '&' || (*s == '<' && !known_tag(s + 1, end)) ||
 			   (*s != '\n' && (*s < ' ' || *s > '~'))) {
 			*to++ = ' ';
 		} else {
@@ -424,7 +435,7 @@ static const char *malloc_start(const char *text, size_t len)
 	const char *end = text + len;
 
 	for (const char *s = text; (s = memmem(s, (size_t)(end - s), "<malloc", 7)); s += 7)
-		if (known_element(s + 1, end))
+		if (known_name(s + 1, end))
 			return s;
 	return NULL;
 }

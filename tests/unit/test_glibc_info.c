@@ -279,3 +279,24 @@ Test(glibc_info, survives_garbage, .timeout = 120)
 		free(text);
 	}
 }
+
+/* A tag is no longer than those of malloc_info: expat's time for one grows with its square. */
+Test(glibc_info, a_tag_without_end_is_text)
+{
+	char text[4096];
+	struct glibc_info info;
+	struct diag d = { 0 };
+
+	snprintf(text, sizeof(text),
+		 "<malloc version=\"1\">\n<heap nr=\"0\">\n<size%2000s>\n"
+		 "<system type=\"current\" size=\"4096\"/>\n</heap>\n</malloc>\n",
+		 "");
+	cr_assert_eq(glibc_info_parse(text, strlen(text), &info, &d), 0);
+	cr_expect_eq(info.arenas, 1);
+	glibc_info_free(&info);
+	snprintf(text, sizeof(text),
+		 "<malloc version=\"1\">\n<heap nr=\"0\"%2000s>\n"
+		 "<system type=\"current\" size=\"4096\"/>\n</heap>\n</malloc>\n",
+		 "");
+	cr_expect_eq(glibc_info_parse(text, strlen(text), &info, &d), -EINVAL);
+}

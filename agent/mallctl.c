@@ -122,17 +122,22 @@ size_t ctl_suggest(const char *name, const char **out, size_t max)
 {
 	unsigned score[SUGGEST_MAX] = { 0 };
 	char wanted[NAME_MAX_LEN + 1];
-	size_t n = 0;
+	size_t n = 0, len;
 
 	if (max > SUGGEST_MAX)
 		max = SUGGEST_MAX;
 	generalise(name, wanted);
+	len = strlen(wanted);
 	for (size_t i = 0; i < ROWS; i++) {
-		unsigned s = distance(wanted, table[i].name);
-		size_t at = n;
+		size_t have = strlen(table[i].name), most = 2 + have / 2, at = n;
+		unsigned s;
 
-		/* Half of it different is not near any more. */
-		if (s > 2 + strlen(table[i].name) / 2)
+		/* Half of it different is not near any more, and it differs by its length at least.
+		 */
+		if (len > have + most || have > len + most)
+			continue;
+		s = distance(wanted, table[i].name);
+		if (s > most)
 			continue;
 		while (at > 0 && score[at - 1] > s)
 			at--;

@@ -6,6 +6,7 @@
 #   make unit live  only the one kind of test        make static   ./heapmedic-static, for distroless images
 #   make test-roots tests on processes of Debian 11, 12, 13 and sid, in roots made by debootstrap (some minutes)
 #   make torture    ten minutes of everything that could harm a target; stops at the first harm
+#   make fuzz       damaged and hostile input for every parser, SECONDS=60 in all (needs clang)
 #
 # V=1 shows the commands, CC=clang uses clang, SAN=1 builds with ASan and UBSan (into build-san, so that nothing is mixed).
 
@@ -51,21 +52,26 @@ LIVE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIVE_SRC),$(sort $(wildca
 TORTURE_SRC := $(sort $(wildcard tests/torture/test_*.c))
 TORTURE_BIN := $(TORTURE_SRC:%.c=$(BUILD)/%)
 TORTURE_OBJ := $(LIVE_OBJ) $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TORTURE_SRC),$(sort $(wildcard tests/torture/*.c))))
+# A fuzz target is one file; beside libFuzzer's program each makes one that replays its seeds as a test.
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_NAMES := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
+FUZZ_BIN := $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/test_%)
+FUZZ_OBJ := $(BUILD)/tests/fuzz/support.o $(BUILD)/tests/fuzz/memory.o
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildcard tests/unit/*.c))))
 
 # Headers that are generated, so that the first build makes them before anything includes them.
 GEN_HDR := $(BUILD)/gen/mallctl_table.inc
 
-.PHONY: all test test-roots tests unit live torture victims demo lint format static install install-deps deps clean FORCE
+.PHONY: all test test-roots tests unit live torture victims demo lint format static install install-deps deps clean FORCE fuzz fuzz-seeds
 .SECONDARY:
 all: $(PROG)
 
 # `make test` and `make demo` promise to work on a fresh machine: there the packages come before the first compilation.
-DEPS := $(if $(filter test demo torture,$(MAKECMDGOALS)),deps)
+DEPS := $(if $(filter test demo torture fuzz,$(MAKECMDGOALS)),deps)
 deps:
-	@scripts/install-deps.sh build $(if $(filter test torture,$(MAKECMDGOALS)),test)
+	@scripts/install-deps.sh build $(if $(filter test torture,$(MAKECMDGOALS)),test) $(filter fuzz,$(MAKECMDGOALS))
 install-deps:
-	scripts/install-deps.sh build test lint
+	scripts/install-deps.sh build test lint fuzz
 
 # Other flags or another compiler than last time: compile again.
 $(BUILD)/flags: FORCE
@@ -131,12 +137,17 @@ $(BUILD)/tests/torture/test_%: $(BUILD)/tests/torture/test_%.o $(TORTURE_OBJ)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs jansson) -lcriterion
 
-RUN = HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
-tests: $(UNIT_BIN) $(LIVE_BIN) $(TORTURE_BIN)
-test: $(PROG) $(BUILD)/heapmedic-fault tests victims
-	@$(RUN) $(UNIT_BIN) $(LIVE_BIN) $(TORTURE_BIN)
-unit: $(UNIT_BIN)
-	@$(RUN) $(UNIT_BIN)
+# Without libFuzzer. The target comes before the library: what it defines, it replaces there (the target's memory).
+$(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/replay.o $(FUZZ_OBJ) $(BUILD)/libheapmedic.a
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
+
+RUN = FUZZ_SEEDS=$(FUZZ_SEEDS) HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
+tests: $(UNIT_BIN) $(FUZZ_BIN) $(LIVE_BIN) $(TORTURE_BIN)
+test: $(PROG) $(BUILD)/heapmedic-fault tests victims fuzz-seeds
+	@$(RUN) $(UNIT_BIN) $(FUZZ_BIN) $(LIVE_BIN) $(TORTURE_BIN)
+unit: $(UNIT_BIN) $(FUZZ_BIN) fuzz-seeds
+	@$(RUN) $(UNIT_BIN) $(FUZZ_BIN)
 live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims
 	@$(RUN) $(LIVE_BIN)
 torture: $(PROG) $(BUILD)/heapmedic-fault $(TORTURE_BIN) victims
@@ -146,6 +157,49 @@ torture: $(PROG) $(BUILD)/heapmedic-fault $(TORTURE_BIN) victims
 ROOT_TESTS := live/test_survive live/test_kill
 test-roots: $(PROG) $(BUILD)/heapmedic-fault $(ROOT_TESTS:%=$(BUILD)/tests/%)
 	@HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) scripts/test-roots.sh $(BUILD) $(ROOT_TESTS:%=$(BUILD)/tests/%)
+
+# ---- seeds that are built: ELF files, and memory with such files in it
+FUZZ_SEEDS := $(BUILD)/fuzz-seeds
+FUZZ_ELF := $(patsubst tests/fuzz/seeds/%.c,$(FUZZ_SEEDS)/elf/%,$(sort $(wildcard tests/fuzz/seeds/*.c)))
+SEED_FLAGS := -Os -w -nostdlib -Wl,-z,noseparate-code -Wl,-z,max-page-size=4096
+fuzz-seeds: $(FUZZ_SEEDS)/made
+$(FUZZ_SEEDS)/elf/%: tests/fuzz/seeds/%.c | $(DEPS)
+	@echo "  SEED    $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(SEED_FLAGS) $(shell sed -n 's,^// flags: ,,p' $<) -o $@ $<
+$(FUZZ_SEEDS)/made: $(BUILD)/tests/fuzz/make_seeds $(FUZZ_ELF)
+	$(Q)$< $(FUZZ_SEEDS) $(FUZZ_ELF)
+	$(Q)for n in mallocinfo procfs maps; do mkdir -p $(FUZZ_SEEDS)/$$n || exit 1; done
+	$(Q)cp tests/fixtures/malloc_info/*.txt $(FUZZ_SEEDS)/mallocinfo
+	$(Q)cp tests/fixtures/proc/[!m]* $(FUZZ_SEEDS)/procfs && cp tests/fixtures/proc/maps-* $(FUZZ_SEEDS)/maps && touch $@
+$(BUILD)/tests/fuzz/make_seeds: $(BUILD)/tests/fuzz/make_seeds.o
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+# ---- make fuzz: everything compiled once more, with clang, its sanitizers and libFuzzer's counters
+FUZZ_BUILD := build-fuzz
+FUZZ_CC := clang
+SECONDS ?= 60
+FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+FUZZ_FLAGS := $(filter-out $(FUZZ_SAN),$(CFLAGS)) $(FUZZ_SAN)
+FUZZ_LIB := $(LIB_SRC:%.c=$(FUZZ_BUILD)/%.o) $(BUILD)/inject/payload_blob.o
+$(FUZZ_BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(subst ','\'',$(CPPFLAGS) $(FUZZ_FLAGS))' | cmp -s - $@ || echo '$(subst ','\'',$(CPPFLAGS) $(FUZZ_FLAGS))' >$@
+$(FUZZ_BUILD)/%.o: %.c $(FUZZ_BUILD)/flags | $(DEPS) $(GEN_HDR)
+	@echo "  CC      $@"
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
+$(FUZZ_BUILD)/agent/mallctl.o: $(BUILD)/gen/mallctl_table.inc
+$(FUZZ_BUILD)/libheapmedic.a: $(FUZZ_LIB)
+	@echo "  AR      $@"
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(FUZZ_BUILD)/fuzz_%: $(FUZZ_BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_OBJ:$(BUILD)/%=$(FUZZ_BUILD)/%) $(FUZZ_BUILD)/libheapmedic.a
+	@echo "  LD      $@"
+	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+# FUZZ="elf maps" runs only these.
+FUZZ ?= $(FUZZ_NAMES)
+fuzz: $(FUZZ:%=$(FUZZ_BUILD)/fuzz_%) fuzz-seeds
+	@scripts/fuzz.sh $(FUZZ_BUILD) $(FUZZ_SEEDS) $(SECONDS) $(FUZZ)
 
 # ---- victims: the programs that the live tests attach to. Never with sanitizers, whatever the rest is built with.
 VICTIMS ?= $(BUILD)/victims
@@ -221,6 +275,8 @@ $(BUILD)/heapmedic-fault: $(MAIN_OBJ) $(FAULT_OBJ) $(BUILD)/libheapmedic.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 clean:
-	rm -rf $(BUILD) build-san build-clang heapmedic heapmedic-static
+	rm -rf $(BUILD) build-san build-clang $(FUZZ_BUILD) heapmedic heapmedic-static
 
 -include $(shell find $(BUILD) -path $(BUILD)/roots -prune -o -name '*.d' -type f -print 2>/dev/null)
+
+-include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Usage: install-deps.sh GROUP...      GROUP is build, test or lint
+# Usage: install-deps.sh GROUP...      GROUP is build, test, lint or fuzz
 #
 # Installs with apt what is missing on Debian and Ubuntu, and does nothing (not even apt-get update) when nothing is. Who is not
 # root is told the command. Services that come with a package (redis) are not started.
@@ -47,8 +47,12 @@ needs() {
 		cmd shellcheck shellcheck
 		cmd git git
 	END
+	fuzz) cat <<-END ;;
+		cmd clang clang
+		fuzzer - libclang-rt-dev
+	END
 	*)
-		echo "install-deps: unknown group $1: build, test and lint are known" >&2
+		echo "install-deps: unknown group $1: build, test, lint and fuzz are known" >&2
 		return 1
 		;;
 	esac
@@ -58,6 +62,7 @@ there() { # KIND NAME
 	case $1 in
 	cmd) command -v "$2" >/dev/null 2>&1 ;;
 	pkg) dpkg-query -W -f '${db:Status-Abbrev}' "$2" 2>/dev/null | grep -q '^ii' ;;
+	fuzzer) [ -e "$(clang -print-file-name=libclang_rt.fuzzer-x86_64.a 2>/dev/null)" ] ;;
 	lib32) [ -e "$(gcc -m32 -print-file-name=libgcc.a 2>/dev/null)" ] && [ -e "$(gcc -m32 -print-file-name=crt1.o 2>/dev/null)" ] ;;
 	esac
 }

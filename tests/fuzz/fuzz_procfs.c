@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The small text files of /proc: status, stat, smaps, sched, cgroup, mountinfo. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../inject/slept.h"
+#include "../../inject/status.h"
+#include "../../inject/usage.h"
+#include "../../repl/targets.h"
+#include "fuzz.h"
+
+const char fuzz_name[] = "procfs";
+
+static void check_status(const char *text)
+{
+	struct proc_status st;
+
+	if (status_parse(text, &st))
+		return;
+	FUZZ_CHECK(st.state && st.tgid > 0 && st.pid > 0 && st.ppid >= 0 && st.threads >= 0);
+	FUZZ_CHECK(st.nspid_len <= sizeof(st.nspid) / sizeof(st.nspid[0]));
+	FUZZ_CHECK(memchr(st.name, '\0', sizeof(st.name)) != NULL);
+	fuzz_printable(st.name, strlen(st.name), "");
+}
+
+static void check_stat(const char *text)
+{
+	uint64_t start, faults;
+	char state, comm[32];
+
+	if (stat_parse(text, &state, &start, &faults) == 0)
+		FUZZ_CHECK(state > ' ');
+	if (stat_comm(text, comm, sizeof(comm)) == 0)
+		fuzz_printable(comm, strlen(comm), "");
+	stat_is_kthread(text);
+	stat_is_exiting(text);
+}
+
+static void check_cgroup(const char *text, size_t size)
+{
+	const char *second = memchr(text, '\n', size);
+	char group[PATH_MAX];
+
+	second = second ? second + 1 : text;
+	if (cgroup_normalise(second, text, group, sizeof(group)) == 0) {
+		FUZZ_CHECK(group[0] == '/' && (!group[1] || group[strlen(group) - 1] != '/'));
+		cgroup_matches(second, group);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size), small[7];
+	uint64_t ns, switches;
+	struct usage u;
+
+	check_status(text);
+	check_stat(text);
+	check_cgroup(text, size);
+	if (usage_parse(text, &u) == 0)
+		FUZZ_CHECK(u.rss % 1024 == 0 && u.swap % 1024 == 0);
+	(void)!slept_parse(text, &ns, &switches);
+	escape_copy(small, sizeof(small), text, size);
+	fuzz_printable(small, strlen(small), "");
+	free(text);
+	return 0;
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Usage: make_seeds DIR ELF...
+ *
+ * Writes the seeds that are not text: DIR/NAME/SEED, in the form that target NAME reads.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../inject/payload/abi.h"
+
+#define SEED_MAX 32768
+
+static const char *dir;
+
+struct seed {
+	unsigned char b[SEED_MAX];
+	size_t n;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "make_seeds: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void put(struct seed *s, const void *p, size_t n)
+{
+	if (n > SEED_MAX - s->n)
+		die("a seed is too large");
+	memcpy(s->b + s->n, p, n);
+	s->n += n;
+}
+
+static void put_number(struct seed *s, uint64_t v, size_t bytes)
+{
+	put(s, &v, bytes);
+}
+
+/* A piece of memory, as fuzz_memory reads it. */
+static void put_piece(struct seed *s, uint64_t addr, const void *p, size_t n)
+{
+	put_number(s, addr, 8);
+	put_number(s, n, 2);
+	put(s, p, n);
+}
+
+static void write_seed(const char *target, const char *name, const struct seed *s)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, target);
+	if (mkdir(path, 0755) && errno != EEXIST)
+		die(path);
+	snprintf(path, sizeof(path), "%s/%s/%s", dir, target, name);
+	f = fopen(path, "wb");
+	if (!f || fwrite(s->b, 1, s->n, f) != s->n || fclose(f))
+		die(path);
+}
+
+/* ---- ELF files, alone and in memory */
+
+static void read_elf(const char *path, struct seed *s)
+{
+	FILE *f = fopen(path, "rb");
+
+	if (!f)
+		die(path);
+	s->n = fread(s->b, 1, SEED_MAX, f);
+	fclose(f);
+	if (s->n < sizeof(Elf64_Ehdr) || s->n == SEED_MAX)
+		die(path);
+}
+
+static void codemap_seeds(const struct seed *elf, const char *name)
+{
+	static const unsigned roles[] = { 1, 8, 2 };
+	char file[128];
+
+	for (size_t i = 0; i < 3; i++) {
+		struct seed s = { .n = 0 };
+
+		put_number(&s, roles[i], 1);
+		put(&s, elf->b, elf->n);
+		snprintf(file, sizeof(file), "%s-%u", name, roles[i]);
+		write_seed("codemap", file, &s);
+	}
+}
+
+#define RDEBUG	0x7ffff0000000ULL
+#define LINKMAP 0x7ffff0000100ULL
+
+/* The lines of maps and the pieces of memory of an object that is mapped at bias. */
+static void map_object(const struct seed *elf, uint64_t bias, const char *name, char *maps,
+		       struct seed *memory, uint64_t *dynamic)
+{
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+
+	memcpy(&eh, elf->b, sizeof(eh));
+	for (unsigned i = 0; i < eh.e_phnum; i++) {
+		memcpy(&ph, elf->b + eh.e_phoff + i * sizeof(ph), sizeof(ph));
+		if (ph.p_type == PT_DYNAMIC)
+			*dynamic = bias + ph.p_vaddr;
+		if (ph.p_type != PT_LOAD)
+			continue;
+		sprintf(maps + strlen(maps), "%llx-%llx r%c%cp %llx 08:01 7 /lib/%s\n",
+			(unsigned long long)(bias + (ph.p_vaddr & ~4095ULL)),
+			(unsigned long long)(bias + ((ph.p_vaddr + ph.p_memsz + 4095) & ~4095ULL)),
+			ph.p_flags & PF_W ? 'w' : '-', ph.p_flags & PF_X ? 'x' : '-',
+			(unsigned long long)(ph.p_offset & ~4095ULL), name);
+		put_piece(memory, bias + ph.p_vaddr, elf->b + ph.p_offset, ph.p_filesz);
+	}
+}
+
+/* The program's DT_DEBUG, which ld.so fills in. */
+static void put_debug(const struct seed *elf, uint64_t dynamic, uint64_t bias, struct seed *memory)
+{
+	uint64_t file = dynamic - bias;
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+
+	memcpy(&eh, elf->b, sizeof(eh));
+	for (unsigned i = 0; i < eh.e_phnum; i++) {
+		memcpy(&ph, elf->b + eh.e_phoff + i * sizeof(ph), sizeof(ph));
+		if (ph.p_type != PT_DYNAMIC)
+			continue;
+		for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= ph.p_filesz;
+		     at += sizeof(Elf64_Dyn)) {
+			Elf64_Dyn d;
+
+			memcpy(&d, elf->b + ph.p_offset + at, sizeof(d));
+			if (d.d_tag != DT_DEBUG)
+				continue;
+			d.d_un.d_ptr = RDEBUG;
+			put_piece(memory, bias + file + at, &d, sizeof(d));
+		}
+	}
+}
+
+static void put_link_map(struct seed *memory, const uint64_t *bias, const uint64_t *ld, size_t n)
+{
+	uint64_t debug[6] = { 1, LINKMAP, 0, 0, 0, 0 };
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t at = LINKMAP + i * 64;
+		uint64_t m[5] = { bias[i], 0, ld[i], i + 1 < n ? at + 64 : 0, i ? at - 64 : 0 };
+
+		put_piece(memory, at, m, sizeof(m));
+	}
+	put_piece(memory, RDEBUG, debug, sizeof(debug));
+}
+
+static void modules_seed(const struct seed *prog, const struct seed *lib, const char *name)
+{
+	const uint64_t bias[2] = { 0x555555554000, 0x7ffff7c00000 };
+	uint64_t ld[2] = { 0, 0 };
+	static struct seed memory, s;
+	char maps[2048] = "";
+	Elf64_Ehdr eh;
+	uint64_t base, aux[4] = { AT_PHDR, 0, AT_NULL, 0 };
+
+	memory.n = s.n = 0;
+	memcpy(&eh, prog->b, sizeof(eh));
+	base = eh.e_type == ET_DYN ? bias[0] : 0;
+	map_object(prog, base, "prog", maps, &memory, &ld[0]);
+	if (lib)
+		map_object(lib, bias[1], "libx.so.1", maps, &memory, &ld[1]);
+	if (ld[0])
+		put_debug(prog, ld[0], bias[0], &memory);
+	put_link_map(&memory, bias, ld, lib ? 2 : 1);
+	aux[1] = (base ? base : 0x400000) + eh.e_phoff;
+	put_number(&s, strlen(maps), 2);
+	put(&s, maps, strlen(maps));
+	put_number(&s, sizeof(aux), 1);
+	put(&s, aux, sizeof(aux));
+	put(&s, memory.b, memory.n);
+	write_seed("modules", name, &s);
+}
+
+/* ---- unwind tables */
+
+#define TEXT  0x400100ULL
+#define HDR   0x402000ULL
+#define FRAME 0x402100ULL
+
+/* One CIE, one entry with these instructions, a stack of return addresses into the same function.
+ */
+static void unwind_seed(const char *name, const char *aug, const unsigned char *code, size_t len)
+{
+	static const unsigned char cie_code[] = { 0x0c, 7, 8, 0x90, 1, 0, 0 };
+	unsigned char cie[64] = { 0 }, fde[256] = { 0 }, hdr[20] = { 1, 0x1b, 3, 0x3b };
+	size_t at = 9, cie_len, fde_len;
+	uint64_t stack[32];
+	struct seed s = { .n = 0 };
+	int32_t v;
+
+	cie[8] = 1;
+	memcpy(cie + at, aug, strlen(aug) + 1);
+	at += strlen(aug) + 1;
+	memcpy(cie + at, "\x01\x78\x10\x01\x1b", 5);
+	at += 5;
+	memcpy(cie + at, cie_code, sizeof(cie_code));
+	cie_len = (at + sizeof(cie_code) + 7) & ~(size_t)7;
+	v = (int32_t)cie_len - 4;
+	memcpy(cie, &v, 4);
+	fde_len = (17 + len + 7) & ~(size_t)7;
+	v = (int32_t)fde_len - 4;
+	memcpy(fde, &v, 4);
+	v = (int32_t)cie_len + 4;
+	memcpy(fde + 4, &v, 4);
+	v = (int32_t)(TEXT - (FRAME + cie_len + 8));
+	memcpy(fde + 8, &v, 4);
+	v = 0x1000;
+	memcpy(fde + 12, &v, 4);
+	memcpy(fde + 17, code, len);
+	v = (int32_t)(FRAME - HDR - 4);
+	memcpy(hdr + 4, &v, 4);
+	hdr[8] = 1;
+	v = (int32_t)(TEXT - HDR);
+	memcpy(hdr + 12, &v, 4);
+	v = (int32_t)(FRAME + cie_len - HDR);
+	memcpy(hdr + 16, &v, 4);
+	for (size_t i = 0; i < 32; i++)
+		stack[i] = i < 12 ? TEXT + 16 * i + 8 : 0;
+	put_number(&s, 0x180, 2); /* rip, rsp, rbp, rbx */
+	put_number(&s, 0x100, 2);
+	put_number(&s, 0x140, 2);
+	put_number(&s, 3, 2);
+	put_piece(&s, HDR, hdr, sizeof(hdr));
+	put_piece(&s, FRAME, cie, cie_len);
+	put_piece(&s, FRAME + cie_len, fde, fde_len);
+	put_piece(&s, 0x7fff0100, stack, sizeof(stack));
+	put_piece(&s, TEXT + 0x800, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+	write_seed("unwind", name, &s);
+}
+
+static void unwind_seeds(void)
+{
+	/* DWARF 5, 6.4.2 (DW_CFA_*) and 7.7.1 (DW_OP_*) */
+	static const unsigned char plain[] = { 0x41, 0x0e, 16, 0x86, 2, 0x0a, 0x0e, 8, 0x0b };
+	static const unsigned char frame[] = { 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6 };
+	static const unsigned char cfa_expr[] = { 0x0f, 2, 0x77, 16 };
+	static const unsigned char outermost[] = { 0x07, 16 };
+	static const unsigned char reg_expr[] = { 0x10, 3, 3, 0x77, 0, 0x06, 0x16, 6, 2, 0x77, 8 };
+	static const unsigned char loop[] = { 0x0f, 5, 0x77, 8, 0x2f, 0xfb, 0xff };
+	static const unsigned char arithmetic[] = { 0x0f, 16,	0x77, 16,   0x10, 3,
+						    0x1e, 0x32, 0x12, 0x13, 0x24, 0x20,
+						    0x1f, 0x13, 0x77, 0x10, 0x16, 0x13 };
+	static const unsigned char divide[] = { 0x0f, 14, 0x0e, 0,    0,    0,	  0,	0,
+						0,    0,  0x80, 0x09, 0xff, 0x1b, 0x77, 8 };
+
+	unwind_seed("plain", "zR", plain, sizeof(plain));
+	unwind_seed("frame", "zR", frame, sizeof(frame));
+	unwind_seed("cfa-expression", "zR", cfa_expr, sizeof(cfa_expr));
+	unwind_seed("register-expression", "zR", reg_expr, sizeof(reg_expr));
+	unwind_seed("outermost", "zR", outermost, sizeof(outermost));
+	unwind_seed("signal", "zRS", plain, sizeof(plain));
+	unwind_seed("loop", "zR", loop, sizeof(loop));
+	unwind_seed("arithmetic", "zR", arithmetic, sizeof(arithmetic));
+	unwind_seed("division-overflow", "zR", divide, sizeof(divide));
+}
+
+/* ---- structures in memory */
+
+static void memory_seeds(void)
+{
+	const uint64_t at = 0x7ffff0100000ULL, heap = 0x7fffe8000000ULL;
+	struct seed s = { .n = 0 };
+	uint64_t dynamic[4] = { DT_DEBUG, at + 64, 0, 0 }, debug[6] = { 2, at + 256, 0, 0, 0, 0 };
+	uint64_t link[10] = { 0, 0, 1, at + 296, 0, 4, 0, 2, 0, at + 256 };
+	uint64_t tcb[3] = { at + 1024, 0, at + 1024 }, arena = heap + 0x30, list = at + 1024 + 704;
+	uint32_t tid = 7;
+
+	put_number(&s, at, 6);
+	put_number(&s, 0x2d0, 2);
+	put_number(&s, 704, 2);
+	put_piece(&s, at, dynamic, sizeof(dynamic));
+	put_piece(&s, at + 64, debug, sizeof(debug));
+	put_piece(&s, at + 256, link, sizeof(link));
+	put_piece(&s, at + 1024, tcb, sizeof(tcb));
+	put_piece(&s, at + 1024 + 0x2d0, &tid, 4);
+	put_piece(&s, at + 2048, &arena, 8);
+	put_piece(&s, heap, &arena, 8);
+	put_piece(&s, at + 2160, &at, 8);
+	write_seed("memory", "link-map", &s);
+	s.n = 0;
+	put_number(&s, at, 6);
+	put_number(&s, 0x2d0, 2);
+	put_number(&s, 704, 2);
+	put_piece(&s, at, &list, 8);
+	put_piece(&s, at + 1024, tcb, sizeof(tcb));
+	put_piece(&s, at + 1024 + 0x2d0, &tid, 4);
+	write_seed("memory", "listed", &s);
+}
+
+static void block_seeds(void)
+{
+	const uint64_t base = 0x600000000000ULL + (1ULL << 33);
+	static struct hm_block b;
+	struct seed s = { .n = 0 };
+	char maps[256];
+
+	b = (struct hm_block){ .magic = HM_BLOCK_MAGIC, .base = base, .boot_state = HM_BOOT_DONE };
+	b.proxy_state = HM_PROXY_READY;
+	b.fd_out = 5;
+	b.fd_request_host = 4;
+	b.fd_reply_host = 3;
+	put(&s, (char *)&b + offsetof(struct hm_block, proxy_state), 72);
+	write_seed("proxy", "ready", &s);
+	b.proxy_state = HM_PROXY_FAILED;
+	b.proxy_step = 2;
+	b.proxy_errno = 12;
+	s.n = 0;
+	put(&s, (char *)&b + offsetof(struct hm_block, proxy_state), 72);
+	write_seed("proxy", "failed", &s);
+	b.proxy_errno = INT32_MIN;
+	s.n = 0;
+	put(&s, (char *)&b + offsetof(struct hm_block, proxy_state), 72);
+	write_seed("proxy", "no-errno", &s);
+	s.n = 0;
+	snprintf(maps, sizeof(maps),
+		 "%llx-%llx r-xp 00000000 00:00 0 [anon:heapmedic]\n"
+		 "%llx-%llx rw-p 00000000 00:00 0 [anon:heapmedic]\n",
+		 (unsigned long long)base, (unsigned long long)base + 4096,
+		 (unsigned long long)base + 4096, (unsigned long long)base + 0x80000);
+	put_number(&s, strlen(maps), 2);
+	put(&s, maps, strlen(maps));
+	put_piece(&s, base + 4096 + 65536, &b, 512);
+	write_seed("leftover", "done", &s);
+}
+
+static void seccomp_seeds(void)
+{
+	static const struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xc000003e, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_STMT(BPF_ST, 3),
+		BPF_STMT(BPF_LDX | BPF_W | BPF_MEM, 3),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff),
+		BPF_STMT(BPF_ALU | BPF_DIV | BPF_X, 0),
+		BPF_STMT(BPF_MISC | BPF_TAX, 0),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 1, 0, 1),
+		BPF_STMT(BPF_RET | BPF_A, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct seed s = { .n = 0 };
+
+	put_number(&s, 9, 2);
+	put(&s, f, sizeof(f));
+	write_seed("seccomp", "filter", &s);
+}
+
+int main(int argc, char **argv)
+{
+	static struct seed elf[8], *prog, *lib, *fixed;
+
+	if (argc < 2 || argc - 2 > 8)
+		return 2;
+	dir = argv[1];
+	for (int i = 2; i < argc; i++) {
+		const char *slash = strrchr(argv[i], '/'), *name = slash ? slash + 1 : argv[i];
+		struct seed *s = &elf[i - 2];
+
+		read_elf(argv[i], s);
+		codemap_seeds(s, name);
+		prog = strcmp(name, "prog") ? prog : s;
+		lib = strcmp(name, "lib") ? lib : s;
+		fixed = strcmp(name, "static") ? fixed : s;
+	}
+	if (prog && lib)
+		modules_seed(prog, lib, "prog-lib");
+	if (fixed)
+		modules_seed(fixed, NULL, "static");
+	if (lib)
+		modules_seed(lib, NULL, "lib");
+	unwind_seeds();
+	memory_seeds();
+	block_seeds();
+	seccomp_seeds();
+	return 0;
+}

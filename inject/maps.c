@@ -89,8 +89,7 @@ static void take_name(char *s, struct map *m)
 	m->name = s;
 }
 
-/* One NUL-terminated line, changed in place. */
-static int parse_line(char *s, struct map *m)
+int map_parse(char *s, struct map *m)
 {
 	uint64_t major, minor;
 	char *name;
@@ -145,7 +144,7 @@ static int parse_owned(char *text, size_t len, struct maps *out)
 
 		if (nl)
 			*nl = '\0';
-		if (parse_line(p, m))
+		if (map_parse(p, m))
 			goto bad;
 		/* the kernel goes through the address space upwards: binary search relies on it */
 		if (out->n && m[-1].end > m->start)

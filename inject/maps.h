@@ -27,6 +27,8 @@ struct maps {
 	char *text; /* holds the names */
 };
 
+/* Pure: one NUL-terminated line, changed in place; the name stays in it. -EINVAL. */
+HM_MUST_CHECK int map_parse(char *line, struct map *out);
 /* Pure: parses text (copied). -EINVAL on a malformed line, -ENOMEM. The caller frees with
  * maps_free. */
 HM_MUST_CHECK int maps_parse(const char *text, size_t len, struct maps *out);

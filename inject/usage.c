@@ -27,8 +27,7 @@ static const struct {
 	{ "Private_Dirty:", offsetof(struct usage, private_dirty) },
 };
 
-/* "   123 kB": adds its bytes to *sum. */
-static int add_kb(const char *s, uint64_t *sum)
+int usage_add_kb(const char *s, uint64_t *sum)
 {
 	uint64_t kb = 0, total;
 
@@ -62,7 +61,7 @@ int usage_parse(const char *text, struct usage *out)
 
 			if (strncmp(line, fields[i].key, n) != 0)
 				continue;
-			if (add_kb(line + n, sum))
+			if (usage_add_kb(line + n, sum))
 				return -EINVAL;
 			seen = seen || i == 0;
 			break;

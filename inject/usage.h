@@ -15,5 +15,7 @@ struct usage {
  * smaps_rollup and smaps. -EINVAL if there is no Rss at all, or a number is damaged or too large.
  */
 HM_MUST_CHECK int usage_parse(const char *text, struct usage *out);
+/* Pure: "   123 kB" up to the end of the line or the text: adds its bytes to *sum. -EINVAL. */
+HM_MUST_CHECK int usage_add_kb(const char *s, uint64_t *sum);
 HM_MUST_CHECK int usage_read(const struct target *t, struct usage *out, struct diag *d);
 #endif

@@ -82,6 +82,8 @@ static void read_stack_list(pid_t pid, const struct modules *mods, struct tls_la
 	    read_desc(pid, mods, "_thread_db_pthread_list", 0, &out->link_offset))
 		return;
 	out->stack_list = global.addr + field;
+	if (read_desc(pid, mods, "_thread_db_rtld_global__dl_stack_used", 0, &field) == 0)
+		out->stack_used = global.addr + field;
 }
 
 void tls_layout_read(pid_t pid, const struct modules *mods, struct tls_layout *out)

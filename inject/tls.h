@@ -17,6 +17,8 @@
 struct tls_layout {
 	uint32_t tid_offset;  /* of tid in struct pthread */
 	uint64_t stack_list;  /* rtld_global's _dl_stack_user, see tcb_find_listed; 0 unknown */
+	uint64_t stack_used;  /* rtld_global's _dl_stack_used: stacks that glibc has made; 0 unknown
+			       */
 	uint32_t link_offset; /* of the list entry in struct pthread */
 	uint64_t block_off;   /* libc's TLS block begins at thread pointer - block_off; 0 unknown */
 	size_t block_len;     /* bytes, a multiple of 8, at most TLS_BLOCK_MAX */

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_OWNERS_GLIBC_H
+#define HM_OWNERS_GLIBC_H
+#include "../inject/smaps.h"
+#include "owners.h"
+
+/* What belongs to glibc's malloc: filled by whoever knows, a reader of its arenas or the maps. */
+struct glibc_range {
+	uint64_t start, end;
+	enum owner owner; /* OWNER_GLIBC_MAIN, _ARENA or _MMAPPED */
+	long arena;	  /* its number, -1: not known */
+	enum basis basis;
+};
+struct glibc_ranges {
+	struct glibc_range *v;
+	size_t n, cap;
+};
+HM_MUST_CHECK int glibc_ranges_add(struct glibc_ranges *r, const struct glibc_range *range);
+void glibc_ranges_free(struct glibc_ranges *r);
+/* Makes claims of them. */
+HM_MUST_CHECK int owner_claim_glibc(struct owner_facts *f, const struct glibc_ranges *r);
+
+/* Reads len bytes of the target at addr, if they are there without being faulted in: 0 or a
+ * negative errno. */
+typedef int (*glibc_peek_fn)(void *ctx, uint64_t addr, void *buf, size_t len);
+
+/*
+ * Pure but for peek: the heaps of thread arenas as far as the maps show them. A heap is aligned to
+ * 64 MiB (HEAP_MAX_SIZE), begins with a heap_info whose ar_ptr leads to an arena that says the same
+ * of itself, and its size there is the length of the accessible part (arena.c). Blocks with a
+ * mapping of their own, and heaps of another alignment (glibc.malloc.hugetlb), are not found.
+ */
+HM_MUST_CHECK int glibc_ranges_from_maps(const struct smaps *s, glibc_peek_fn peek, void *ctx,
+					 struct glibc_ranges *out);
+#endif

@@ -16,6 +16,18 @@ static const struct command rows[] = {
 		  "with as far as that can be seen from outside.\n"
 		  "\n"
 		  "  heapmedic -p 4711 check\n" },
+	{ .name = "maps", .flags = CMD_PASSIVE, .usage = "", .run = cmd_maps,
+	  .options = { [MAPS_ALL] = { "all", NULL, "each mapping with its owner, by address" } },
+	  .help = "who owns the memory: each resident byte has one owner",
+	  .more = "One row per owner, most resident first. The rows add up to the RSS; what came\n"
+		  "or went while it was read is a row of its own. Nothing is held or called.\n"
+		  "HUGE, LAZY (free, the kernel takes it when it needs it) and LOCKED are parts of\n"
+		  "RSS. file-text and file-data are pages of files, which the kernel can drop;\n"
+		  "file-private is what the program and its libraries have written there, with\n"
+		  "their .bss. Nobody is known to own what is unclaimed.\n"
+		  "\n"
+		  "  heapmedic -p 4711 maps\n"
+		  "  heapmedic -p 4711 maps --all\n" },
 	{ .name = "info", .flags = CMD_CALLS, .usage = "", .run = cmd_info, .effect = effect_info,
 	  .options = { [INFO_RAW] = { "raw", NULL, "the XML as malloc_info wrote it" },
 		       [INFO_ALL] = { "all", NULL, "every arena, not only the 20 largest" },

@@ -9,12 +9,15 @@ typedef int command_fn(struct context *c, const struct args *a, struct reply *r,
 
 /* Own options, by their place in the row. */
 enum { INFO_RAW, INFO_ALL, INFO_FILE };
+enum { MAPS_ALL };
 enum { TRIM_MIN_YIELD };
 enum { CTL_LIST };
 
 /* cmd_look.c */
 command_fn cmd_threads, cmd_bt;
 check_fn check_bt;
+/* cmd_maps.c */
+command_fn cmd_maps;
 /* cmd_check.c */
 command_fn cmd_check;
 /* cmd_info.c */

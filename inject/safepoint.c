@@ -42,13 +42,35 @@ static int unsafe_code(struct safepoint *s, unsigned kind, uint64_t addr)
 	return -EAGAIN;
 }
 
+static bool is_syscall(const struct safepoint *s, uint64_t pc)
+{
+	unsigned char code[ARCH_SYSCALL_LEN];
+
+	return mem_read(s->pid, pc, code, sizeof(code)) == 0 &&
+	       memcmp(code, arch_syscall_ret, sizeof(code)) == 0;
+}
+
+/*
+ * It runs, or ran when a signal came: nothing that we forbid may have begun there. In libc that is
+ * sure just behind a `syscall` instruction, where the call is complete, and at one, where it has
+ * not begun; a handler that interrupts a call returns to either place (SA_RESTART, sigaction(2)).
+ */
+static int between_instructions(struct safepoint *s, uint64_t pc)
+{
+	unsigned kind = code_map_kind(s->code, pc);
+
+	if (kind & (s->forbid | CODE_SIGNAL))
+		return unsafe_code(s, kind & (s->forbid | CODE_SIGNAL), pc);
+	if (!(kind & CODE_LIBC) || is_syscall(s, pc - ARCH_SYSCALL_LEN) || is_syscall(s, pc))
+		return 0;
+	return unsafe(s, "it is running inside libc");
+}
+
 /* Where it stands: asleep in a call that may be interrupted, or between instructions outside libc.
  */
 static int check_pc(struct safepoint *s, const arch_regs *r)
 {
-	unsigned kind = code_map_kind(s->code, arch_pc(r));
 	const struct syscall_fact *f;
-	unsigned char before[ARCH_SYSCALL_LEN];
 	long nr;
 
 	if (restart_interrupted(r, &nr)) {
@@ -62,16 +84,7 @@ static int check_pc(struct safepoint *s, const arch_regs *r)
 		}
 		return 0;
 	}
-	if (kind & (s->forbid | CODE_SIGNAL))
-		return unsafe_code(s, kind & (s->forbid | CODE_SIGNAL), arch_pc(r));
-	if (!(kind & CODE_LIBC))
-		return 0;
-	/* just behind a `syscall` instruction of libc: the call is complete, nothing else has begun
-	 */
-	if (mem_read(s->pid, arch_pc(r) - ARCH_SYSCALL_LEN, before, sizeof(before)) == 0 &&
-	    memcmp(before, arch_syscall_ret, sizeof(before)) == 0)
-		return 0;
-	return unsafe(s, "it is running inside libc");
+	return between_instructions(s, arch_pc(r));
 }
 
 static int find_stack(struct safepoint *s, const arch_regs *r)
@@ -134,6 +147,24 @@ static int scan_stack(struct safepoint *s, uint64_t sp, unsigned bad, unsigned *
 	return 0;
 }
 
+/*
+ * A signal handler is safe to be in where the code that it interrupted was safe to be stopped in:
+ * a server that makes its children in a handler, like PostgreSQL's up to 15, leaves them in it for
+ * all their life.
+ */
+static int interrupted_code(struct safepoint *s, uint64_t pc)
+{
+	char why[sizeof(s->reason)];
+	int rc = between_instructions(s, pc);
+
+	if (rc != -EAGAIN)
+		return rc;
+	snprintf(why, sizeof(why), "%s", s->reason);
+	snprintf(s->reason, sizeof(s->reason), "it is in a signal handler, and below that %.110s",
+		 strncmp(why, "it is ", 6) == 0 ? why + 6 : why);
+	return rc;
+}
+
 /* A suspicious word may be left over from a call that has returned: the exact frames decide. */
 static int check_frames(struct safepoint *s, const arch_regs *r, unsigned bad)
 {
@@ -144,14 +175,21 @@ static int check_frames(struct safepoint *s, const arch_regs *r, unsigned bad)
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < n; i++) {
-		unsigned kind = code_map_kind(s->code, frames[i].pc - (i ? 1 : 0)) & bad;
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		unsigned kind;
 
+		if (i > 0 && frames[i - 1].signal) {
+			rc = interrupted_code(s, frames[i].pc);
+			continue;
+		}
 		if (frames[i].signal)
-			return unsafe_code(s, CODE_SIGNAL, frames[i].pc);
+			continue;
+		kind = code_map_kind(s->code, frames[i].pc - (i ? 1 : 0)) & bad;
 		if (kind)
-			return unsafe_code(s, kind, frames[i].pc);
+			rc = unsafe_code(s, kind, frames[i].pc);
 	}
+	if (rc)
+		return rc;
 	return complete ? 0 : -EAGAIN;
 }
 

@@ -37,6 +37,49 @@ Test(hostile, every_signal_that_could_serve_is_caught, .timeout = 120)
 	sessions("caught", STATE_EXACT);
 }
 
+/*
+ * A program that works in a signal handler is called there if what the signal interrupted allows
+ * it, and not otherwise.
+ */
+Test(hostile, in_a_signal_handler, .timeout = 120)
+{
+	static const char *const how[] = { "sleep", "restart", "compute" };
+	static struct state state;
+	struct victim v;
+
+	for (size_t k = 0; k < sizeof(how) / sizeof(how[0]); k++) {
+		victim_start_named(&v, "handler", how[k], NULL);
+		state_take(&v, &state);
+		for (int i = 0; i < SESSIONS; i++) {
+			run_ok(v.pid, i % 2 ? "stats" : "trim", NULL);
+			state_same(&v, &state, STATE_EXACT);
+			victim_check(&v);
+		}
+		victim_stop(&v);
+	}
+}
+
+Test(hostile, in_a_signal_handler_that_interrupted_malloc, .timeout = 120)
+{
+	static struct state state;
+	struct victim v;
+
+	victim_start_named(&v, "handler", "malloc", NULL);
+	state_take(&v, &state);
+	for (int i = 0; i < 5; i++) {
+		struct run r;
+
+		run(&r, v.pid, "--deadline", "200ms", "trim", NULL);
+		run_expect(&r, 6);
+		cr_assert_not_null(
+			strstr(r.err, "in a signal handler, and below that inside the allocator"),
+			"%s", r.err);
+		run_free(&r);
+		state_same(&v, &state, STATE_EXACT);
+	}
+	victim_stop(&v);
+}
+
 /* glibc's signal for setuid(2) comes at every moment of an injection and must be answered. */
 Test(hostile, setuid_all_the_time, .timeout = 120)
 {

@@ -123,6 +123,25 @@ static size_t count_lines(const char *s, size_t len)
 	return n;
 }
 
+/*
+ * The kernel goes through the address space upwards, and binary search relies on that. But a read
+ * gives a page of text at most, and the next one goes on behind the end of the last mapping: one
+ * that has grown or was merged with its neighbours in the meantime is shown again, with its old
+ * start. What is newer is true.
+ */
+static int make_room(struct maps *out, const struct map *m)
+{
+	struct map *last = out->n ? &out->v[out->n - 1] : NULL;
+
+	if (last && last->end >= m->end)
+		return -EINVAL;
+	while (out->n && out->v[out->n - 1].start >= m->start)
+		out->n--;
+	if (out->n && out->v[out->n - 1].end > m->start)
+		out->v[out->n - 1].end = m->start;
+	return 0;
+}
+
 /* Takes text (len bytes and a NUL) over, also on error. */
 static int parse_owned(char *text, size_t len, struct maps *out)
 {
@@ -138,18 +157,17 @@ static int parse_owned(char *text, size_t len, struct maps *out)
 		maps_free(out);
 		return -ENOMEM;
 	}
-	while (out->n < lines) {
-		struct map *m = &out->v[out->n];
+	for (size_t i = 0; i < lines; i++) {
 		char *nl = strchr(p, '\n');
+		struct map m;
 
 		if (nl)
 			*nl = '\0';
-		if (map_parse(p, m))
+		if (map_parse(p, &m))
 			goto bad;
-		/* the kernel goes through the address space upwards: binary search relies on it */
-		if (out->n && m[-1].end > m->start)
+		if (make_room(out, &m))
 			goto bad;
-		out->n++;
+		out->v[out->n++] = m;
 		p = nl ? nl + 1 : p;
 	}
 	return 0;

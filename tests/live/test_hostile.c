@@ -86,6 +86,12 @@ Test(hostile, setuid_all_the_time, .timeout = 120)
 	sessions("setuid", STATE_THREADS_VARY);
 }
 
+/* What /proc/PID/maps says was never true at one moment. */
+Test(hostile, mappings_that_change_all_the_time, .timeout = 120)
+{
+	sessions("remap", STATE_EXACT);
+}
+
 /* SIGINT at any time, mostly before a thread is held: an order to stop, not to leave a mess. */
 static void interrupted(const char *name)
 {

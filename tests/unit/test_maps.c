@@ -90,6 +90,48 @@ Test(maps, last_line_without_newline_and_nothing)
 	maps_free(&m);
 }
 
+/* The file is read in several pieces, and in between mappings grow and are merged. */
+Test(maps, that_change_while_they_are_read)
+{
+	static const struct {
+		const char *text;
+		size_t n;
+		struct {
+			uint64_t start, end;
+			const char *name;
+		} want[3];
+	} cases[] = {
+		/* grown */
+		{ "1000-2000 r--p 0 00:00 0 a\n3000-4000 rw-p 0 00:00 0\n3000-6000 rw-p 0 00:00 0 "
+		  "b\n",
+		  2,
+		  { { 0x1000, 0x2000, "a" }, { 0x3000, 0x6000, "b" } } },
+		/* merged with both that were before it */
+		{ "1000-2000 r--p 0 00:00 0 a\n2000-3000 rw-p 0 00:00 0\n1000-4000 rw-p 0 00:00 0 "
+		  "b\n",
+		  1,
+		  { { 0x1000, 0x4000, "b" } } },
+		/* split, and its upper part merged with the next one */
+		{ "1000-3000 r--p 0 00:00 0 a\n2000-4000 rw-p 0 00:00 0 b\n5000-6000 rw-p 0 00:00 "
+		  "0 c\n",
+		  3,
+		  { { 0x1000, 0x2000, "a" }, { 0x2000, 0x4000, "b" }, { 0x5000, 0x6000, "c" } } },
+	};
+	struct maps m;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cr_assert_eq(maps_parse(cases[i].text, strlen(cases[i].text), &m), 0, "case %zu",
+			     i);
+		cr_assert_eq(m.n, cases[i].n, "case %zu has %zu", i, m.n);
+		for (size_t k = 0; k < m.n; k++) {
+			cr_expect_eq(m.v[k].start, cases[i].want[k].start, "case %zu, %zu", i, k);
+			cr_expect_eq(m.v[k].end, cases[i].want[k].end, "case %zu, %zu", i, k);
+			cr_expect_str_eq(m.v[k].name, cases[i].want[k].name, "case %zu, %zu", i, k);
+		}
+		maps_free(&m);
+	}
+}
+
 Test(maps, damaged)
 {
 	static const char *const bad[] = {
@@ -106,7 +148,8 @@ Test(maps, damaged)
 		"1000-2000 rw-p 00000000 00:00 0x\n",
 		"1000-2000 rw-p -1 00:00 0\n",
 		" 1000-2000 rw-p 00000000 00:00 0\n",
-		"1000-2000 rw-p 00000000 00:00 0\n1800-3000 rw-p 00000000 00:00 0\n",
+		"1000-2000 rw-p 00000000 00:00 0\n1800-2000 rw-p 00000000 00:00 0\n",
+		"3000-4000 rw-p 00000000 00:00 0\n1000-2000 rw-p 00000000 00:00 0\n",
 		"10000000000000000-20000000000000000 rw-p 00000000 00:00 0\n",
 		"1000-2000 rw-p 00000000 00:00 0\n\n",
 	};

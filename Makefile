@@ -277,6 +277,4 @@ $(BUILD)/heapmedic-fault: $(MAIN_OBJ) $(FAULT_OBJ) $(BUILD)/libheapmedic.a
 clean:
 	rm -rf $(BUILD) build-san build-clang $(FUZZ_BUILD) heapmedic heapmedic-static
 
--include $(shell find $(BUILD) -path $(BUILD)/roots -prune -o -name '*.d' -type f -print 2>/dev/null)
-
--include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) $(FUZZ_BUILD) -path $(BUILD)/roots -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -221,6 +221,21 @@ static int check_injectable(const struct process *p, struct diag *d)
 	return refusal_errno(d);
 }
 
+int process_rehearse(struct process *p, struct diag *d)
+{
+	struct held held;
+	int rc;
+
+	if (p->session)
+		return 0;
+	rc = check_injectable(p, d);
+	if (rc)
+		return rc;
+	rc = session_rehearse(&p->t, &p->mods, &p->opts, &held, d);
+	held_add(&p->held, &held);
+	return rc;
+}
+
 int process_session(struct process *p, struct diag *d)
 {
 	int rc;

@@ -55,6 +55,12 @@ HM_MUST_CHECK int process_call(struct process *p, uint64_t fn, const uint64_t ar
  * is lost by it (exit 3, 8, 9) it is dropped: scratch is gone then.
  */
 HM_MUST_CHECK int process_calls(struct process *p, struct call *v, size_t n, struct diag *d);
+/*
+ * Up to where a call would begin to change something: a thread is held at a safe point, its seccomp
+ * filter is asked, and it is given back. 0: a call can be made, as far as that can be known before
+ * it is; nothing is done where a session is open. Errors are those of a call.
+ */
+HM_MUST_CHECK int process_rehearse(struct process *p, struct diag *d);
 /* How long threads were held so far, in this session and those before it. */
 void process_held(const struct process *p, struct held *out);
 #endif

@@ -27,6 +27,10 @@
 	50 /* ms: how soon a cancel is noticed that came between a look and the sleep              \
 	    */
 
+#ifndef PTRACE_O_SUSPEND_SECCOMP
+#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
+#endif
+
 /* pipefs and shmem have no other names (linux/magic.h) */
 #define PIPEFS_MAGIC 0x50495045
 #define TMPFS_MAGIC  0x01021994
@@ -320,30 +324,53 @@ static int prepare_end(struct proxy *p)
 			 sizeof(v));
 }
 
+/* Lets the thread go on to its entry to exit(2), in which it then stands. */
+static int reach_exit(struct proxy *p, uint64_t deadline, arch_regs *regs)
+{
+	for (;;) {
+		int rc = tracee_wait(&p->th, deadline, NULL);
+
+		if (rc == 0 && p->th.event.kind == EV_SYSCALL)
+			rc = tracee_regs(&p->th, regs);
+		if (rc)
+			return rc;
+		if (p->th.event.kind == EV_SYSCALL && arch_syscall(regs) == SYS_exit)
+			return 0;
+		rc = serve_stop(p, PTRACE_SYSCALL);
+		if (rc)
+			return rc;
+	}
+}
+
+/* Lets it make the system call that it stands in, so that nothing but its end is left to come. */
+static int make_call(struct proxy *p, uint64_t deadline)
+{
+	int rc = tracee_resume(&p->th, PTRACE_SYSCALL, 0);
+
+	while (rc == 0) {
+		rc = tracee_wait(&p->th, deadline, NULL);
+		if (rc || p->th.event.kind == EV_SYSCALL)
+			return rc;
+		rc = serve_stop(p, PTRACE_SYSCALL);
+	}
+	return rc;
+}
+
 /*
  * glibc's last act for a thread is a loop around exit(2) that touches no memory. At its entry the
  * stack is free: the call becomes munmap of the stack, and the loop then makes the real one. If we
- * die in between it does so too.
+ * die in between it does so too. Where a seccomp filter is suspended as long as we trace, we stay
+ * until the munmap is made: the filter need not allow it.
  */
 static int take_stack(struct proxy *p, bool can_unmap)
 {
 	uint64_t arg[6];
 	uint64_t deadline = clock_now() + END_LIMIT;
 	arch_regs regs;
-	int rc;
+	int rc = reach_exit(p, deadline, &regs);
 
-	for (;;) {
-		rc = tracee_wait(&p->th, deadline, NULL);
-		if (rc == 0 && p->th.event.kind == EV_SYSCALL)
-			rc = tracee_regs(&p->th, &regs);
-		if (rc)
-			return rc;
-		if (p->th.event.kind == EV_SYSCALL && arch_syscall(&regs) == SYS_exit)
-			break;
-		rc = serve_stop(p, PTRACE_SYSCALL);
-		if (rc)
-			return rc;
-	}
+	if (rc)
+		return rc;
 	if (!can_unmap)
 		return tracee_detach(&p->th, 0);
 	/* the loop keeps the number of exit(2) in a register: those that munmap does not need stay
@@ -354,6 +381,8 @@ static int take_stack(struct proxy *p, bool can_unmap)
 	arg[1] = p->r->base + p->r->size - p->r->guard;
 	arch_replace_syscall(&regs, SYS_munmap, arg);
 	rc = tracee_set_regs(&p->th, &regs);
+	if (rc == 0 && (p->options & PTRACE_O_SUSPEND_SECCOMP))
+		rc = make_call(p, deadline);
 	return rc ? rc : tracee_detach(&p->th, 0);
 }
 

@@ -2,51 +2,92 @@
 #include "seccomp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
+/* Younger than the headers of the oldest system that we build on. */
+#define NR_CLONE3      435
+#define NR_CLOSE_RANGE 436
 
 /* A thread may have many filters; the kernel bounds their total length (MAX_INSNS_PER_PATH). */
 #define FILTERS_MAX    4096
 #define PATH_MAX_INSNS 32768
 
-/* What the payload and glibc around it call, with the first argument where filters look at it. */
+/* clone(2) as pthread_create(3) calls it: flags that filters look at */
+#define THREAD_FLAGS                                                                               \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |        \
+	 CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
+#define ANON	(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+#define SOME	0x600000000000 /* an address, and a length: only their kind matters */
+#define SET_VMA 0x53564d41     /* PR_SET_VMA */
+
+enum {
+	PROXY_ONLY = 1,
+	/*
+	 * An error is as bad as a kill: without rt_sigreturn(2) the borrowed thread never gets its
+	 * registers back; glibc aborts where rseq(2) fails for a thread that did not fail for the
+	 * first (sysdeps/nptl, start_thread); it calls exit(2) in a loop, and so a futex(2) that it
+	 * cannot wait in; a proxy that cannot close its ends of the pipes, or sees no time pass,
+	 * never leaves.
+	 */
+	MUST_WORK = 2,
+	/* Called only where the one before it in the table answers with an error. */
+	INSTEAD = 4,
+};
+
+/*
+ * What the payload calls, and glibc around it: pthread_create(3), the end of a thread, and what
+ * gives memory back.
+ */
 static const struct payload_call {
+	const char *name;
 	long nr;
-	uint64_t arg0;
-	bool proxy_only;
+	unsigned flags;
+	uint64_t arg[6];
 } calls[] = {
-	{ SYS_mmap, 0, false },
-	{ SYS_mprotect, 0, false },
-	{ SYS_munmap, 0, false },
-	{ SYS_rt_sigprocmask, 2, false },
-	{ SYS_rt_sigreturn, 0, false },
-	{ SYS_prctl, 0x53564d41, false }, /* PR_SET_VMA */
-	{ SYS_getpid, 0, false },
-	{ SYS_gettid, 0, false },
-	{ SYS_tgkill, 0, false },
-	{ SYS_clock_gettime, 1, false },
-	{ SYS_madvise, 0, false },
-	{ SYS_prctl, 15, true }, /* PR_SET_NAME */
-	{ SYS_close_range, 0, true },
-	{ SYS_memfd_create, 0, true },
-	{ SYS_fcntl, 0, true },
-	{ SYS_dup3, 0, true },
-	{ SYS_pipe2, 0, true },
-	{ SYS_close, 0, true },
-	{ SYS_poll, 0, true },
-	{ SYS_read, 0, true },
-	{ SYS_write, 0, true },
-	{ SYS_rseq, 0, true },
-	{ SYS_set_robust_list, 0, true },
-	{ SYS_restart_syscall, 0, true },
-	{ SYS_exit, 0, true },
+	{ "mmap", SYS_mmap, 0, { SOME, 4096, PROT_READ | PROT_EXEC, ANON, UINT64_MAX } },
+	{ "mmap", SYS_mmap, 0, { 0, 4096, PROT_NONE, ANON, UINT64_MAX } },
+	{ "mprotect", SYS_mprotect, 0, { SOME, 4096, PROT_READ | PROT_WRITE } },
+	{ "munmap", SYS_munmap, 0, { SOME, 4096 } },
+	{ "madvise", SYS_madvise, 0, { SOME, 4096, MADV_DONTNEED } },
+	{ "brk", SYS_brk, 0, { SOME } },
+	{ "futex", SYS_futex, MUST_WORK, { SOME, FUTEX_WAIT_PRIVATE } },
+	{ "futex", SYS_futex, MUST_WORK, { SOME, FUTEX_WAKE_PRIVATE, 1 } },
+	{ "rt_sigprocmask", SYS_rt_sigprocmask, 0, { SIG_UNBLOCK, SOME, 0, 8 } },
+	{ "rt_sigprocmask", SYS_rt_sigprocmask, 0, { SIG_SETMASK, SOME, 0, 8 } },
+	{ "rt_sigreturn", SYS_rt_sigreturn, MUST_WORK, { 0 } },
+	{ "prctl", SYS_prctl, 0, { SET_VMA, 0, SOME, 4096, SOME } },
+	{ "getpid", SYS_getpid, 0, { 0 } },
+	{ "gettid", SYS_gettid, 0, { 0 } },
+	{ "tgkill", SYS_tgkill, 0, { 1, 1, SIGURG } },
+	{ "clock_gettime", SYS_clock_gettime, MUST_WORK, { CLOCK_MONOTONIC, SOME } },
+	{ "clone3", NR_CLONE3, PROXY_ONLY, { SOME, 88 } },
+	{ "clone", SYS_clone, PROXY_ONLY, { THREAD_FLAGS, SOME, SOME, SOME, SOME } },
+	{ "prctl", SYS_prctl, PROXY_ONLY, { PR_SET_NAME, SOME } },
+	{ "close_range", NR_CLOSE_RANGE, PROXY_ONLY, { 0, UINT32_MAX, 2 } },
+	{ "unshare", SYS_unshare, PROXY_ONLY | INSTEAD, { CLONE_FILES } },
+	{ "memfd_create", SYS_memfd_create, PROXY_ONLY, { SOME, 1 } },
+	{ "fcntl", SYS_fcntl, PROXY_ONLY, { 0, F_SETFL, O_APPEND } },
+	{ "dup3", SYS_dup3, PROXY_ONLY, { 0, 1, O_CLOEXEC } },
+	{ "pipe2", SYS_pipe2, PROXY_ONLY, { SOME, O_CLOEXEC } },
+	{ "close", SYS_close, PROXY_ONLY | MUST_WORK, { 4 } },
+	{ "poll", SYS_poll, PROXY_ONLY, { SOME, 1, UINT64_MAX } },
+	{ "read", SYS_read, PROXY_ONLY, { 3, SOME, 1 } },
+	{ "write", SYS_write, PROXY_ONLY, { 1, SOME, 1 } },
+	{ "rseq", SYS_rseq, PROXY_ONLY | MUST_WORK, { SOME, 32, 0, 0x53053053 } },
+	{ "set_robust_list", SYS_set_robust_list, PROXY_ONLY, { SOME, 24 } },
+	{ "restart_syscall", SYS_restart_syscall, PROXY_ONLY, { 0 } },
+	{ "exit", SYS_exit, PROXY_ONLY | MUST_WORK, { 0 } },
 };
 
 struct machine {
@@ -203,37 +244,56 @@ int seccomp_run(const struct sock_filter *f, size_t n, const struct seccomp_data
 	return -EINVAL;
 }
 
-static bool kills(uint32_t action)
+static bool fails(uint32_t action)
 {
 	action &= SECCOMP_RET_ACTION_FULL;
-	/* TRAP raises SIGSYS; NOTIFY asks a supervisor that does not know us */
-	return action == SECCOMP_RET_KILL_PROCESS || action == SECCOMP_RET_KILL_THREAD ||
-	       action == SECCOMP_RET_TRAP || action == SECCOMP_RET_USER_NOTIF;
+	return action == SECCOMP_RET_ERRNO || action == SECCOMP_RET_TRACE;
 }
 
-static int check_filter(const struct sock_filter *f, size_t n, enum hm_mode mode, long *nr)
+/*
+ * What a call would come to without us. TRAP raises SIGSYS, in whose handler, should there be one,
+ * nobody expects our thread; NOTIFY asks a supervisor that does not know us. TRACE without a tracer
+ * is an error like any other.
+ */
+static enum seccomp_harm harm_of(uint32_t action, unsigned flags)
 {
-	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-		struct seccomp_data data = { .nr = (int)calls[i].nr,
-					     .arch = AUDIT_ARCH_X86_64,
-					     .args = { calls[i].arg0 } };
-		uint32_t action = SECCOMP_RET_ALLOW;
+	if (fails(action))
+		return flags & MUST_WORK ? SECCOMP_FATAL_ERROR : SECCOMP_NO_HARM;
+	action &= SECCOMP_RET_ACTION_FULL;
+	return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG ? SECCOMP_NO_HARM
+									: SECCOMP_KILLS;
+}
 
-		if (calls[i].proxy_only && mode != HM_MODE_PROXY)
+enum seccomp_harm seccomp_ask(const struct sock_filter *f, size_t n, enum hm_mode mode,
+			      struct seccomp_call *out)
+{
+	uint32_t action = SECCOMP_RET_ALLOW;
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		struct seccomp_data data = { .nr = (int)calls[i].nr, .arch = AUDIT_ARCH_X86_64 };
+		enum seccomp_harm harm;
+
+		if ((calls[i].flags & PROXY_ONLY) && mode != HM_MODE_PROXY)
 			continue;
-		if (seccomp_run(f, n, &data, &action) || kills(action)) {
-			*nr = calls[i].nr;
-			return -EACCES;
+		if ((calls[i].flags & INSTEAD) && !fails(action))
+			continue;
+		memcpy(data.args, calls[i].arg, sizeof(data.args));
+		harm = seccomp_run(f, n, &data, &action) ? SECCOMP_KILLS
+							 : harm_of(action, calls[i].flags);
+		if (harm) {
+			*out = (struct seccomp_call){ calls[i].name, calls[i].nr, harm };
+			return harm;
 		}
 	}
-	return 0;
+	return SECCOMP_NO_HARM;
 }
 
-int seccomp_check(const struct tracee *t, enum hm_mode mode, long *nr)
+int seccomp_check(const struct tracee *t, enum hm_mode mode, struct seccomp_call *out)
 {
 	struct sock_filter *f = calloc(PATH_MAX_INSNS, sizeof(*f));
 	int rc = f ? 0 : -ENOMEM;
 
+	*out = (struct seccomp_call){ 0 };
 	for (unsigned i = 0; rc == 0 && i < FILTERS_MAX; i++) {
 		size_t n = 0;
 
@@ -243,8 +303,8 @@ int seccomp_check(const struct tracee *t, enum hm_mode mode, long *nr)
 			rc = 0;
 			break;
 		}
-		if (rc == 0)
-			rc = check_filter(f, n, mode, nr);
+		if (rc == 0 && seccomp_ask(f, n, mode, out))
+			rc = -EACCES;
 	}
 	free(f);
 	return rc;

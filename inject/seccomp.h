@@ -23,10 +23,28 @@
  */
 HM_MUST_CHECK int seccomp_run(const struct sock_filter *f, size_t n,
 			      const struct seccomp_data *data, uint32_t *action);
+/* What would come of a call of ours if we were killed at it. */
+enum seccomp_harm {
+	SECCOMP_NO_HARM,
+	SECCOMP_KILLS,	     /* the process or its thread */
+	SECCOMP_FATAL_ERROR, /* the call fails, where glibc or the payload cannot go on without it
+			      */
+};
+
+struct seccomp_call {
+	const char *name; /* static */
+	long nr;
+	enum seccomp_harm harm;
+};
+
+/* Pure: asks one filter for each system call that the payload makes in this mode; the first that
+ * would do harm is in *out. */
+enum seccomp_harm seccomp_ask(const struct sock_filter *f, size_t n, enum hm_mode mode,
+			      struct seccomp_call *out);
 /*
- * Asks all filters of a stopped thread for each system call that the payload makes in this mode. 0:
- * none kills. -EACCES: one does, *nr says for which call; else the errno of
- * PTRACE_SECCOMP_GET_FILTER, and nothing is known.
+ * Asks all filters of a stopped thread. 0: no call would do harm. -EACCES: *out would; else the
+ * errno of PTRACE_SECCOMP_GET_FILTER or -ENOMEM, and nothing is known.
  */
-HM_MUST_CHECK int seccomp_check(const struct tracee *t, enum hm_mode mode, long *nr);
+HM_MUST_CHECK int seccomp_check(const struct tracee *t, enum hm_mode mode,
+				struct seccomp_call *out);
 #endif

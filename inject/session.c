@@ -32,8 +32,9 @@ static void session_free(struct session *s)
 	free(s);
 }
 
-int session_open(const struct target *t, const struct modules *mods, const struct session_opts *o,
-		 struct session **out, struct diag *d)
+/* A session that has touched nothing yet. */
+static int session_new(const struct target *t, const struct modules *mods,
+		       const struct session_opts *o, struct session **out, struct diag *d)
 {
 	struct session *s = calloc(1, sizeof(*s));
 	int rc;
@@ -52,14 +53,47 @@ int session_open(const struct target *t, const struct modules *mods, const struc
 		s->o.timeout_ns = DEFAULT_TIMEOUT;
 	s->scratch = calloc(1, SESSION_SCRATCH);
 	rc = s->scratch ? session_prepare(s, d) : diag_internal(d, -ENOMEM, "opening a session");
-	if (rc == 0 && s->mode == HM_MODE_PROXY)
-		rc = session_open_proxy(s, d);
 	if (rc) {
 		session_free(s);
 		return rc;
 	}
 	*out = s;
 	return 0;
+}
+
+int session_open(const struct target *t, const struct modules *mods, const struct session_opts *o,
+		 struct session **out, struct diag *d)
+{
+	int rc = session_new(t, mods, o, out, d);
+
+	if (rc == 0 && (*out)->mode == HM_MODE_PROXY)
+		rc = session_open_proxy(*out, d);
+	if (rc && *out) {
+		session_free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+int session_rehearse(const struct target *t, const struct modules *mods,
+		     const struct session_opts *o, struct held *held, struct diag *d)
+{
+	struct session *s;
+	int rc = session_new(t, mods, o, &s, d);
+	int back;
+
+	memset(held, 0, sizeof(*held));
+	if (rc)
+		return rc;
+	rc = session_hold(s, CODE_ALLOC | CODE_LOADER | CODE_THREADS, d);
+	if (rc == 0) {
+		rc = session_ask_filter(s, d);
+		back = session_give_up(s, rc, NULL, d);
+		rc = rc ? rc : back;
+		*held = s->b.held;
+	}
+	session_free(s);
+	return rc;
 }
 
 int session_call(struct session *s, struct call *v, size_t n, struct diag *d)

@@ -54,6 +54,14 @@ struct session;
 HM_MUST_CHECK int session_open(const struct target *t, const struct modules *mods,
 			       const struct session_opts *o, struct session **out, struct diag *d);
 /*
+ * What opening a session would find, up to the point where it begins to change something: a thread
+ * is held at a safe point, its seccomp filter is asked, and it is given back. Errors are those of
+ * session_open. *held is what it cost.
+ */
+struct held;
+HM_MUST_CHECK int session_rehearse(const struct target *t, const struct modules *mods,
+				   const struct session_opts *o, struct held *held, struct diag *d);
+/*
  * Runs n calls (at most SESSION_MAX_CALLS) one after another in the target. 0 when all have
  * returned, whatever they returned. Errors: exit 6 no safe point (nothing ran), 8 still running
  * when the time was up or cancel was set (the session is then only good for session_close), 9 the

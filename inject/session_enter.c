@@ -10,7 +10,6 @@
 
 #include "mem.h"
 #include "seccomp.h"
-#include "syscalls.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -117,28 +116,34 @@ static int target_changed(const struct session *s, struct diag *d)
 			 s->t->pid);
 }
 
-/* With a filter that kills, our death would be the target's: it ends the suspension of the filter.
- */
-static int ask_filter(const struct session *s, struct diag *d)
+/* With a filter that does harm, our death would be the target's: it ends the suspension of the
+ * filter. */
+int session_ask_filter(const struct session *s, struct diag *d)
 {
-	const struct syscall_fact *f;
-	long nr = 0;
-	int rc = seccomp_check(&s->b.th, s->mode, &nr);
+	static const char *const harm[] = {
+		[SECCOMP_KILLS] = "would kill it for",
+		[SECCOMP_FATAL_ERROR] = "refuses what it cannot do without,",
+	};
+	struct seccomp_call c, direct;
+	int rc;
 
+	if (!s->b.options)
+		return 0;
+	rc = seccomp_check(&s->b.th, s->mode, &c);
 	if (rc == 0)
 		return 0;
-	if (rc != -EACCES || !nr)
-		return diag_fail(d, rc, HM_UNSAFE, "seccomp",
+	if (rc != -EACCES || !c.harm)
+		return diag_fail(d, rc, HM_UNSAFE, "seccomp-unread",
 				 "run heapmedic as root outside any seccomp filter",
 				 "the target's seccomp filter cannot be read: %s", strerror(-rc));
-	f = syscall_fact(nr);
 	return diag_fail(
 		d, rc, HM_UNSAFE, "seccomp-kills",
-		s->mode == HM_MODE_PROXY ? "--via direct needs fewer calls; nothing was touched"
-					 : "nothing was touched; the passive commands work",
-		"the target's seccomp filter would kill it for system call %ld%s%s%s, should "
-		"heapmedic be killed meanwhile",
-		nr, f ? " (" : "", f ? f->name : "", f ? ")" : "");
+		s->mode == HM_MODE_PROXY && !seccomp_check(&s->b.th, HM_MODE_DIRECT, &direct)
+			? "--via direct does not need that call"
+			: "the commands that make no call work: check, threads, bt",
+		"the target's seccomp filter %s system call %ld (%s), should heapmedic be killed "
+		"meanwhile",
+		harm[c.harm], c.nr, c.name);
 }
 
 /* Holds a thread, maps the region, starts the boot code. On success the thread is in it. */
@@ -157,8 +162,7 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 		rc = session_give_up(s, rc, NULL, d);
 		return rc == -ESTALE ? target_changed(s, d) : rc;
 	}
-	if (s->b.options)
-		rc = ask_filter(s, d);
+	rc = session_ask_filter(s, d);
 	if (rc == 0)
 		rc = map_region(s, d);
 	if (rc == 0)

@@ -50,6 +50,8 @@ HM_MUST_CHECK int session_place(struct session *s, struct diag *d);
 HM_MUST_CHECK int session_hold(struct session *s, unsigned forbid, struct diag *d);
 /* Holds a thread, maps the region, starts the boot code. On success the thread is in it. */
 HM_MUST_CHECK int session_enter(struct session *s, unsigned forbid, struct diag *d);
+/* 0 if the held thread's seccomp filter allows what we do also when we are killed. Exit 6. */
+HM_MUST_CHECK int session_ask_filter(const struct session *s, struct diag *d);
 /* The held thread unmaps the region. */
 HM_MUST_CHECK int session_unmap(struct session *s);
 /* After an error with a thread held: gives it back and returns what to report; what is NULL where d

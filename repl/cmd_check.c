@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../agent/process.h"
 #include "context.h"
@@ -21,6 +22,7 @@ struct findings {
 	const char *libc;
 	char libc_version[32];
 	struct leftovers left;
+	bool held; /* a thread is held to find out more */
 	pid_t own; /* our own thread in the target: not one of its threads; 0: none */
 };
 
@@ -125,14 +127,19 @@ static void print_candidates(const struct context *c, const struct findings *f)
 static void print_verdict(const struct context *c, const struct findings *f, const struct diag *d)
 {
 	const struct sink *s = c->sink;
+	char line[64];
 
-	if (d || !f->best)
-		fprintf(s->out, "%sno%s: %s\n", sink_paint(s, PAINT_BAD), sink_plain(s),
-			d ? d->text : "no thread can be borrowed");
-	else
+	if (!d) {
 		fprintf(s->out, "%sok%s: calls can be made on thread %d (%s)\n",
 			sink_paint(s, PAINT_GOOD), sink_plain(s), (int)f->best->tid,
 			f->best->reason ? f->best->reason : "running");
+		return;
+	}
+	fprintf(s->out, "%sno%s: %s\n", sink_paint(s, PAINT_BAD), sink_plain(s), d->text);
+	if (d->hint[0])
+		fact(c, "next", d->hint);
+	snprintf(line, sizeof(line), "%s (exit %d)", d->code, (int)d->exit);
+	fact(c, "cause", line);
 }
 
 static void print_all(const struct context *c, const struct findings *f, const struct diag *cause)
@@ -206,7 +213,7 @@ static void reply_all(struct reply *r, const struct findings *f, const struct di
 		if (json_array_append_new(list, candidate_json(r, &f->threads.v[i])))
 			r->failed = true;
 	reply_set(r, "attachable", json_boolean(f->pre->attachable));
-	reply_set(r, "injectable", json_boolean(!cause && f->pre->injectable));
+	reply_set(r, "injectable", json_boolean(!cause));
 	reply_set(r, "cause", cause ? json_text(cause->text, strlen(cause->text)) : json_null());
 	reply_set(r, "allocators", allocators_json(r, &f->p->allocs));
 	reply_set(r, "libc", libc_json(r, f));
@@ -239,26 +246,54 @@ static void warn_leftovers(struct context *c, struct reply *r, const struct find
 			   left->regions);
 }
 
+static void warn_filter(struct context *c, struct reply *r, const struct findings *f)
+{
+	if (f->pre->status.seccomp && !f->held)
+		reply_warn(c, r, "seccomp-unasked",
+			   "its seccomp filter can only be asked with a thread held: `check "
+			   "--hold` does, and so does each call before it touches anything");
+}
+
+/* The same as a trim would meet, in the same order. */
+static int find_cause(const struct findings *f, struct process *p, struct diag *d)
+{
+	if (!f->pre->attachable || !f->pre->injectable) {
+		*d = f->pre->cause;
+		return -EPERM;
+	}
+	if (!f->best)
+		return diag_fail(
+			d, -EBUSY, HM_UNSAFE, "no-candidate",
+			"try again: the threads may be elsewhere then; `threads` says more",
+			"none of the %zu threads can be borrowed now", count_threads(f));
+	return f->held ? process_rehearse(p, d) : 0;
+}
+
+/* Where both go to one terminal the answer is enough. */
+static bool told_already(const struct context *c)
+{
+	return !c->set.json && isatty(fileno(c->sink->out)) && isatty(fileno(c->sink->err));
+}
+
 /* d is filled where calls cannot be made: the exit code is the one a trim would have. */
 static int report(struct context *c, struct reply *r, struct findings *f, struct diag *d)
 {
-	bool blocked = !f->pre->attachable || !f->pre->injectable;
-	int err = 0;
+	int err = find_cause(f, c->process, d);
 
-	if (blocked) {
-		*d = f->pre->cause;
-		err = -EPERM;
-	} else if (!f->best) {
-		err = diag_fail(d, -EBUSY, HM_UNSAFE, "no-candidate",
-				"try again: the threads may be elsewhere then; `threads` says more",
-				"none of the %zu threads can be borrowed now", count_threads(f));
-	}
 	if (c->set.json)
 		reply_all(r, f, err ? d : NULL);
 	else
 		print_all(c, f, err ? d : NULL);
 	warn_leftovers(c, r, f);
+	if (!err)
+		warn_filter(c, r, f);
+	r->silent = err && told_already(c);
 	return err;
+}
+
+unsigned effect_check(const struct args *a)
+{
+	return a->opt[CHECK_HOLD] ? CMD_PASSIVE | CMD_HOLDS : CMD_PASSIVE;
 }
 
 int cmd_check(struct context *c, const struct args *a, struct reply *r, struct diag *d)
@@ -270,10 +305,10 @@ int cmd_check(struct context *c, const struct args *a, struct reply *r, struct d
 		.comm = p->t.comm,
 		.layout = p->mods.n > 0,
 		.own = p->session ? session_thread(p->session) : 0,
+		.held = a->opt[CHECK_HOLD] != NULL,
 	};
 	int err = find_all(&f, &p->t, d);
 
-	(void)a;
 	if (!err)
 		err = report(c, r, &f, d);
 	threads_free(&f.threads);

@@ -12,6 +12,7 @@ enum { INFO_RAW, INFO_ALL, INFO_FILE };
 enum { MAPS_ALL };
 enum { TRIM_MIN_YIELD };
 enum { CTL_LIST };
+enum { CHECK_HOLD };
 
 /* cmd_look.c */
 command_fn cmd_threads, cmd_bt;
@@ -20,6 +21,7 @@ check_fn check_bt;
 command_fn cmd_maps;
 /* cmd_check.c */
 command_fn cmd_check;
+unsigned effect_check(const struct args *a);
 /* cmd_info.c */
 command_fn cmd_info;
 unsigned effect_info(const struct args *a);

@@ -268,7 +268,7 @@ Test(hostile, a_seccomp_filter_that_kills)
 	struct victim v;
 	struct run r;
 
-	victim_start_named(&v, "filtered", "kill", NULL);
+	victim_start_named(&v, "filtered", "memfd_create", "kill");
 	state_take(&v, &state);
 	run(&r, v.pid, "trim", NULL);
 	run_expect(&r, 6);
@@ -284,7 +284,7 @@ Test(hostile, a_seccomp_filter_that_refuses)
 	static struct state state;
 	struct victim v;
 
-	victim_start_named(&v, "filtered", "errno", NULL);
+	victim_start_named(&v, "filtered", "memfd_create", "errno");
 	state_take(&v, &state);
 	run_ok(v.pid, "trim", NULL);
 	run_ok(v.pid, "stats", NULL);

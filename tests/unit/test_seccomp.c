@@ -80,3 +80,96 @@ Test(seccomp, refuses_what_the_kernel_would_not_have_taken)
 				 &data, &action),
 		     -EINVAL);
 }
+
+/* A filter that answers one call so and allows the rest. */
+static enum seccomp_harm ask_about(int nr, uint32_t answer, enum hm_mode mode,
+				   struct seccomp_call *c)
+{
+	const struct sock_filter f[] = {
+		LOAD(nr),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)nr, 0, 1),
+		RETURN(answer),
+		RETURN(SECCOMP_RET_ALLOW),
+	};
+
+	*c = (struct seccomp_call){ 0 };
+	return seccomp_ask(f, 4, mode, c);
+}
+
+Test(seccomp, what_would_come_of_our_own_death)
+{
+	static const int killing[] = { SYS_mmap,	SYS_mprotect,	       SYS_munmap,
+				       SYS_clone,	435 /* clone3 */,      SYS_memfd_create,
+				       SYS_pipe2,	436 /* close_range */, SYS_futex,
+				       SYS_exit,	SYS_rt_sigprocmask,    SYS_set_robust_list,
+				       SYS_rseq,	SYS_madvise,	       SYS_brk,
+				       SYS_rt_sigreturn };
+	static const uint32_t deadly[] = { SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_THREAD,
+					   SECCOMP_RET_TRAP, SECCOMP_RET_USER_NOTIF };
+	static const int needed[] = { SYS_rt_sigreturn, SYS_exit, SYS_futex, SYS_close, SYS_rseq };
+	struct seccomp_call c;
+
+	for (size_t i = 0; i < sizeof(killing) / sizeof(*killing); i++) {
+		for (size_t k = 0; k < sizeof(deadly) / sizeof(*deadly); k++) {
+			cr_expect_eq(ask_about(killing[i], deadly[k], HM_MODE_PROXY, &c),
+				     SECCOMP_KILLS, "call %d", killing[i]);
+			cr_expect_eq(c.nr, killing[i]);
+		}
+		cr_expect_eq(ask_about(killing[i], SECCOMP_RET_LOG, HM_MODE_PROXY, &c),
+			     SECCOMP_NO_HARM);
+	}
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+		cr_expect_eq(ask_about(needed[i], SECCOMP_RET_ERRNO | 1, HM_MODE_PROXY, &c),
+			     SECCOMP_FATAL_ERROR, "call %d", needed[i]);
+	cr_expect_eq(ask_about(SYS_munmap, SECCOMP_RET_ERRNO | 1, HM_MODE_PROXY, &c),
+		     SECCOMP_NO_HARM);
+	cr_expect_eq(ask_about(SYS_memfd_create, SECCOMP_RET_KILL_PROCESS, HM_MODE_DIRECT, &c),
+		     SECCOMP_NO_HARM, "a direct call makes no memory file");
+	cr_expect_eq(ask_about(SYS_execve, SECCOMP_RET_KILL_PROCESS, HM_MODE_PROXY, &c),
+		     SECCOMP_NO_HARM);
+}
+
+/* unshare(2) is called only where close_range(2) is refused. */
+Test(seccomp, what_is_called_instead_of_another)
+{
+	const struct sock_filter f[] = {
+		LOAD(nr),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 436, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 2, 0),
+		RETURN(SECCOMP_RET_ALLOW),
+		RETURN(SECCOMP_RET_ERRNO | 38),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+	};
+	struct seccomp_call c;
+
+	cr_expect_eq(seccomp_ask(f, 6, HM_MODE_PROXY, &c), SECCOMP_KILLS);
+	cr_expect_eq(c.nr, SYS_unshare);
+	cr_expect_eq(ask_about(SYS_unshare, SECCOMP_RET_KILL_PROCESS, HM_MODE_PROXY, &c),
+		     SECCOMP_NO_HARM);
+}
+
+/* What pthread_create(3) asks of clone(2) is no namespace, and what we map is not writable too. */
+Test(seccomp, looks_at_arguments)
+{
+	const struct sock_filter clone[] = {
+		LOAD(nr),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+		LOAD(args[0]),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x7e020000, 0, 1),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		RETURN(SECCOMP_RET_ALLOW),
+	};
+	const struct sock_filter both[] = {
+		LOAD(nr),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 4),
+		LOAD(args[2]),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 6),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 6, 0, 1),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		RETURN(SECCOMP_RET_ALLOW),
+	};
+	struct seccomp_call c;
+
+	cr_expect_eq(seccomp_ask(clone, 6, HM_MODE_PROXY, &c), SECCOMP_NO_HARM);
+	cr_expect_eq(seccomp_ask(both, 7, HM_MODE_PROXY, &c), SECCOMP_NO_HARM);
+}

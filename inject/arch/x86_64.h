@@ -13,6 +13,9 @@ typedef struct user_regs_struct arch_regs;
 #define ARCH_SYSCALL_LEN 2 /* bytes of the `syscall` instruction */
 #define ARCH_EFLAGS_TF	 0x100UL
 #define ARCH_EFLAGS_DF	 0x400UL
+#define ARCH_EFLAGS_AC	 0x40000UL /* alignment is checked: libc's code is not written for that */
+/* What no function may find set (System V ABI, 3.4.1), and what it does not expect. */
+#define ARCH_EFLAGS_FOREIGN (ARCH_EFLAGS_TF | ARCH_EFLAGS_DF | ARCH_EFLAGS_AC)
 
 /* `mov $15,%rax; syscall`: what glibc installs as sa_restorer, and the only code that ends in
  * rt_sigreturn(2). */
@@ -123,7 +126,7 @@ static inline void arch_enter_syscall(arch_regs *r, uint64_t pc, uint64_t sp, lo
 	r->rip = pc;
 	r->rsp = sp;
 	r->rax = (uint64_t)nr;
-	r->eflags &= ~(ARCH_EFLAGS_TF | ARCH_EFLAGS_DF);
+	r->eflags &= ~ARCH_EFLAGS_FOREIGN;
 	arch_no_syscall(r);
 	arch_set_syscall_args(r, v);
 }
@@ -136,7 +139,7 @@ static inline void arch_enter_call(arch_regs *r, uint64_t fn, uint64_t sp, uint6
 	r->rsp = sp;
 	r->rdi = arg;
 	r->rax = 0;
-	r->eflags &= ~(ARCH_EFLAGS_TF | ARCH_EFLAGS_DF);
+	r->eflags &= ~ARCH_EFLAGS_FOREIGN;
 	arch_no_syscall(r);
 }
 

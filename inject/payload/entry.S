@@ -15,13 +15,22 @@ payload_entries:
 /*
  * boot_entry(block): the borrowed thread comes here with its stack pointer at the dead man's frame. The return address
  * is the signal trampoline: `ret` gives the thread its own registers back.
+ *
+ * What it computes with (x87 stack, rounding, exceptions that are not masked) is the application's. A call starts from
+ * the initial state, as a signal handler does; a proxy inherits that. fninit does not wait for a pending exception.
  */
 	.globl	boot_entry
 boot_entry:
+	fninit
+	ldmxcsr	initial_mxcsr(%rip)
 	sub	$8, %rsp
 	call	payload_boot
 	add	$8, %rsp
 	ret
+
+	.balign	4
+initial_mxcsr:
+	.long	0x1f80
 
 /*
  * proxy_entry(block): start routine of the proxy thread. At the end it cannot return through memory that it has

@@ -80,13 +80,13 @@ void restart_regs(const arch_regs *stopped, uint64_t slept_ns, arch_regs *out)
 	shorten(stopped, slept_ns, out);
 }
 
-/* Calls whose timeout is absolute, infinite or known can be made again. */
+/* Calls whose timeout is absolute, infinite, known or none at all can be made again. */
 static bool can_repeat(const arch_regs *r, long nr, uint64_t slept_ns)
 {
 	uint64_t op = arch_syscall_arg(r, 1) & (uint64_t)FUTEX_CMD_MASK;
 
 	if (nr == SYS_poll)
-		return slept_ns || (int)arch_syscall_arg(r, 2) < 0;
+		return slept_ns || (int)arch_syscall_arg(r, 2) <= 0;
 	return nr == SYS_futex && (op != FUTEX_WAIT || arch_syscall_arg(r, 3) == 0);
 }
 

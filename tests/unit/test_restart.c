@@ -78,6 +78,9 @@ Test(restart, the_frame_cannot_keep_a_relative_timeout)
 	in.rdx = 0xffffffff;
 	restart_frame_regs(&in, 0, &out);
 	cr_expect_eq(out.rax, SYS_poll, "a wait without end is the same again");
+	in.rdx = 0;
+	restart_frame_regs(&in, 0, &out);
+	cr_expect_eq(out.rax, SYS_poll, "a look without a wait has nothing to be shortened");
 }
 
 Test(restart, a_finished_call_stays_finished)

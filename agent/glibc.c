@@ -213,16 +213,6 @@ static int stderr_check(const struct process *p, const struct allocator *a, uint
 	return 0;
 }
 
-/* The first output decides a FILE for bytes or wide characters; that is not for us to decide. */
-static void orientation_restore(const struct process *p, uint64_t file)
-{
-	const int undecided = 0;
-	int mode = 0;
-
-	if (mem_read(p->t.pid, file + GLIBC_FILE_MODE, &mode, sizeof(mode)) == 0 && mode == -1)
-		(void)!mem_write(p->t.pid, file + GLIBC_FILE_MODE, &undecided, sizeof(undecided));
-}
-
 static int stats_proxy(struct process *p, const struct allocator *a, uint64_t var, struct call *c,
 		       char **text, struct diag *d)
 {
@@ -237,11 +227,13 @@ static int stats_proxy(struct process *p, const struct allocator *a, uint64_t va
 	if (rc)
 		return rc;
 	c->stdio = true;
+	/* The first output decides a FILE for bytes or wide characters (fwide(3)); that is not for
+	 * us to decide, and must not depend on our being alive when the call returns. */
+	if (s.mode == 0)
+		c->keep_addr = file + GLIBC_FILE_MODE;
 	rc = process_calls(p, c, 1, d);
 	if (rc)
 		return rc;
-	if (s.mode == 0)
-		orientation_restore(p, file);
 	return session_output(p->session, 0, text, &len, &cut, d);
 }
 

@@ -119,6 +119,7 @@ int session_call(struct session *s, struct call *v, size_t n, struct diag *d)
 		memcpy(slot->arg, v[i].arg, sizeof(slot->arg));
 		slot->swap_addr = v[i].swap_addr;
 		slot->swap_value = v[i].swap_value;
+		slot->keep_addr = v[i].keep_addr;
 	}
 	if (s->mode == HM_MODE_DIRECT)
 		return session_call_direct(s, v, n, d);

@@ -41,6 +41,8 @@ struct call {
 	 * (-EINVAL): other threads would see it.
 	 */
 	uint64_t swap_addr, swap_value;
+	/* The int there is put back by the payload itself when the call has returned. 0: none. */
+	uint64_t keep_addr;
 	bool stdio; /* the call takes stdio locks: a thread inside stdio must not be borrowed for it
 		     */
 };

@@ -48,6 +48,7 @@ struct hm_slot {
 	uint64_t fn, arg[6];
 	uint64_t ret, err, ns;
 	uint64_t swap_addr, swap_value;
+	uint64_t keep_addr; /* of an int, 0: none */
 };
 
 struct hm_range {

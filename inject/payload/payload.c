@@ -100,7 +100,9 @@ static void run_calls(struct hm_block *b)
 		struct hm_slot *s = &b->slot[i];
 		uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 		uint64_t *swap = (uint64_t *)s->swap_addr;
+		int *keep = (int *)s->keep_addr;
 		uint64_t kept = 0;
+		int was = keep ? *keep : 0;
 		uint64_t from;
 
 		fn = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))s->fn;
@@ -114,6 +116,8 @@ static void run_calls(struct hm_block *b)
 		s->ns = now_ns() - from;
 		if (swap)
 			*swap = kept;
+		if (keep)
+			*keep = was;
 		s->err = (uint64_t)*errno_location();
 		__atomic_store_n(&b->n_done, i + 1, __ATOMIC_RELEASE);
 	}

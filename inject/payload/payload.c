@@ -311,14 +311,26 @@ static char next_request(const struct hm_block *b, int ms)
 	}
 }
 
+/*
+ * Nobody has said that the borrowed thread is out of the region. It should be by now, but a stopped
+ * process or a starved thread is late by any time: so everything stays, and the next run, which
+ * looks where the threads are, takes it away.
+ */
+static void keep_region(struct hm_block *b)
+{
+	b->munmap_len = 0;
+}
+
 static void serve(struct hm_block *b)
 {
 	char c = 'd';
 
 	/* Until the host has opened its ends, ours keep the pipes alive; after that its death is
 	 * our end of file. */
-	if (next_request(b, OPEN_WAIT_MS) != HM_REQ_OPENED)
+	if (next_request(b, OPEN_WAIT_MS) != HM_REQ_OPENED) {
+		keep_region(b);
 		return;
+	}
 	raw(NR_close, b->fd_request_host, 0, 0, 0);
 	raw(NR_close, b->fd_reply_host, 0, 0, 0);
 	__atomic_store_n(&b->proxy_state, HM_PROXY_SERVING, __ATOMIC_SEQ_CST);
@@ -346,6 +358,7 @@ static void fail(struct hm_block *b)
 			return;
 		raw(NR_poll, 0, 0, 1, 0);
 	}
+	keep_region(b);
 }
 
 void payload_proxy(struct hm_block *b);

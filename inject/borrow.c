@@ -20,24 +20,19 @@
 #define STOP_LIMIT (200 * NS_PER_MS)
 /* How long a call may go on that somebody wants to end. */
 #define CANCEL_GRACE (50 * NS_PER_MS)
-/* Signals of glibc itself (SIGCANCEL, SIGSETXID): who blocks them makes setuid(2) of the
- * application wait. */
-#define SIG_GLIBC_CANCEL 32
-#define SIG_GLIBC_SETXID 33
 /* arch_syscall of a stop in no system call */
 #define NO_SYSCALL (-1)
 /* Beside its FPU part a signal frame holds struct rt_sigframe (440 bytes) and is aligned to 64. */
 #define FRAME_EXTRA ((size_t)640)
-/* What a handler of glibc's signals itself needs (it only sets ids or starts to unwind a cancelled
- * thread). */
+/* What glibc's handler itself needs: it only sets ids. */
 #define HANDLER_ROOM ((size_t)1024)
 
 #define BIT(sig) ((uint64_t)1 << ((sig)-1))
 /* The mask of hijacked code that has no stack yet: nothing but faults of its own. */
 #define FAULTS_ONLY                                                                                \
 	(~(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) | BIT(SIGSYS)))
-/* That of hijacked code on the thread's own stack: glibc's signals are answered too. */
-#define HIJACKED (FAULTS_ONLY & ~(BIT(SIG_GLIBC_CANCEL) | BIT(SIG_GLIBC_SETXID)))
+/* That of hijacked code on the thread's own stack: setuid(2) is answered too. */
+#define HIJACKED (FAULTS_ONLY & ~BIT(SIG_GLIBC_SETXID))
 
 int borrow_init(struct borrow *b)
 {
@@ -65,12 +60,6 @@ int borrow_marker(const struct borrow *b, const struct proc_status *st)
 		if (!(taken & BIT(candidates[i])))
 			return candidates[i];
 	return 0;
-}
-
-static bool is_fault(int sig)
-{
-	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGSYS ||
-	       sig == SIGABRT;
 }
 
 static void account(struct borrow *b)
@@ -187,6 +176,7 @@ int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 	if (rc)
 		return rc == -EPERM && is_ending(b, tid) ? -ESRCH : rc;
 	b->hijacked = false;
+	b->marker = 0;
 	urgent_begin(&b->urgent);
 	rc = tracee_stop(&b->th, limit < deadline ? limit : deadline);
 	if (rc) {
@@ -216,9 +206,10 @@ static int pass(struct borrow *b, int req, int *sig)
 	const struct event *ev = &b->th.event;
 
 	*sig = ev->kind == EV_SIGNAL ? ev->sig : 0;
-	if (is_fault(*sig))
-		return -EFAULT;
-	return tracee_resume(&b->th, req, *sig);
+	/* somebody else's; nobody catches it, and blocked it could not tell the end any more */
+	if (*sig && *sig == b->marker)
+		return tracee_resume(&b->th, req, 0);
+	return tracee_pass(&b->th, req);
 }
 
 /*
@@ -277,7 +268,7 @@ int borrow_syscall(struct borrow *b, long nr, const uint64_t arg[6], uint64_t *r
 	rc = tracee_set_regs(&b->th, &regs);
 	if (rc)
 		return rc;
-	b->hijacked = true;
+	b->hijacked = b->th.lent = true;
 	/* only now: from here on whatever ends the call also restores the mask */
 	if (first)
 		rc = tracee_set_mask(&b->th, HIJACKED);
@@ -334,6 +325,7 @@ int borrow_boot(struct borrow *b, const struct region *r, const void *text, size
 				    PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | b->options);
 	if (rc)
 		return rc;
+	b->marker = block->marker;
 	/* first the mask: no signal can be delivered on a stack that is not writable yet */
 	rc = tracee_set_mask(&b->th, FAULTS_ONLY);
 	if (rc == 0)
@@ -428,11 +420,13 @@ static int reach_restart_stop(struct borrow *b)
 	uint64_t deadline = clock_now() + STEP_LIMIT;
 	int rc = 0;
 
-	if (!b->th.stopped)
-		return tracee_stop(&b->th, deadline);
+	if (!b->th.stopped) {
+		rc = tracee_stop(&b->th, deadline);
+		return rc == -EFAULT ? 0 : rc; /* a fault's stop is as good */
+	}
 	if (b->th.event.kind == EV_CLONE || b->th.event.kind == EV_OTHER) {
 		rc = tracee_resume(&b->th, PTRACE_CONT, 0);
-		return rc ? rc : tracee_stop(&b->th, deadline);
+		return rc ? rc : reach_restart_stop(b);
 	}
 	if (b->th.event.kind != EV_SYSCALL)
 		return 0;
@@ -467,6 +461,20 @@ static int put_back(struct borrow *b)
 	return tracee_set_regs(&b->th, &regs);
 }
 
+/*
+ * A signal that stopped it in hijacked code has been taken off the queue already. It is the
+ * application's unless it is our marker or a fault of ours; the mask that is put back decides when
+ * it is delivered.
+ */
+static int signal_of_application(const struct borrow *b)
+{
+	const struct event *ev = &b->th.event;
+
+	if (!b->th.stopped || ev->kind != EV_SIGNAL || ev->sig == b->marker)
+		return 0;
+	return tracee_faulted(&b->th) ? 0 : ev->sig;
+}
+
 int borrow_return(struct borrow *b)
 {
 	int sig = 0;
@@ -476,15 +484,8 @@ int borrow_return(struct borrow *b)
 		return 0;
 	if (b->hijacked)
 		rc = reach_restart_stop(b);
-	/*
-	 * A signal that stopped it in hijacked code is the application's unless it is our marker or
-	 * a fault of ours; the mask that is put back decides when it is delivered, but this one has
-	 * been taken off the queue already.
-	 */
-	if (rc == 0 && b->th.event.kind == EV_SIGNAL &&
-	    (b->th.event.sig == SIG_GLIBC_CANCEL || b->th.event.sig == SIG_GLIBC_SETXID ||
-	     b->th.event.sig == SIGSTOP))
-		sig = b->th.event.sig;
+	if (rc == 0)
+		sig = signal_of_application(b);
 	if (rc == 0)
 		rc = put_back(b);
 	if (rc == 0)
@@ -507,7 +508,7 @@ int borrow_abandon(struct borrow *b)
 		return 0;
 	if (!b->th.stopped)
 		rc = tracee_stop(&b->th, clock_now() + STEP_LIMIT);
-	if (rc == 0)
+	if (rc == 0 || rc == -EFAULT)
 		rc = tracee_detach(&b->th, b->th.event.kind == EV_SIGNAL ? b->th.event.sig : 0);
 	urgent_end(&b->urgent);
 	if (rc == -ESRCH)

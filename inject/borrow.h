@@ -36,6 +36,7 @@ struct borrow {
 	struct saved_state saved;
 	uint64_t slept_ns;	      /* in its call, until it was stopped; 0 not known */
 	bool hijacked;		      /* its registers are not its own */
+	int marker;		      /* of the boot code it is in; 0: none */
 	struct sigframe own_frame;    /* on its own stack */
 	struct sigframe region_frame; /* on the stack in the region */
 	struct held held;

@@ -87,17 +87,6 @@ static int read_state(const struct proxy *p, struct hm_block *b)
 	return mem_read(p->t->pid, p->r->block, b, offsetof(struct hm_block, slot));
 }
 
-/* A stop of the proxy that is not ours to use: let it go on. A fault is left in p->th.event, with
- * -EFAULT. */
-static int serve_stop(struct proxy *p, int req)
-{
-	int sig = p->th.event.kind == EV_SIGNAL ? p->th.event.sig : 0;
-
-	if (sig && sig != SIGSTOP && sig < 32)
-		return -EFAULT;
-	return tracee_resume(&p->th, req, sig);
-}
-
 int proxy_errno(int32_t e)
 {
 	return e > 0 && e <= ERRNO_MAX ? -e : -EPROTO;
@@ -123,7 +112,7 @@ static int wait_ready(struct proxy *p, struct hm_block *b)
 			return -ETIMEDOUT;
 		rc = tracee_wait(&p->th, clock_now() + nap, NULL);
 		if (rc == 0)
-			rc = serve_stop(p, PTRACE_CONT);
+			rc = tracee_pass(&p->th, PTRACE_CONT);
 		if (rc && rc != -ETIMEDOUT)
 			return rc;
 		if (nap < NS_PER_MS)
@@ -203,7 +192,7 @@ static int wait_reply(struct proxy *p)
 	rc = tracee_wait(&p->th, 0, NULL);
 	if (rc == -ETIMEDOUT)
 		return 0;
-	return rc ? rc : serve_stop(p, PTRACE_CONT);
+	return rc ? rc : tracee_pass(&p->th, PTRACE_CONT);
 }
 
 /* What the thread said last, for the report of an abort: the allocator's own message. */
@@ -304,7 +293,22 @@ int proxy_park(struct proxy *p)
 
 int proxy_unpark(struct proxy *p)
 {
-	return p->th.seized ? 0 : tracee_seize(&p->th, p->th.tid, p->options);
+	int rc = p->th.seized ? 0 : tracee_seize(&p->th, p->th.tid, p->options);
+
+	p->th.lent = true;
+	return rc;
+}
+
+/* Stops it, wherever it is, and lets it go on by itself; a fault is the target's then. */
+static void let_go(struct proxy *p)
+{
+	int rc;
+
+	if (!p->th.seized)
+		return;
+	rc = p->th.stopped ? 0 : tracee_stop(&p->th, clock_now() + STOP_LIMIT);
+	if (rc == 0 || rc == -EFAULT)
+		(void)!tracee_detach(&p->th, rc ? p->th.event.sig : 0);
 }
 
 /* Tells the payload what to unregister before its stack goes. -EIO (before Linux 5.13): the stack
@@ -336,7 +340,7 @@ static int reach_exit(struct proxy *p, uint64_t deadline, arch_regs *regs)
 			return rc;
 		if (p->th.event.kind == EV_SYSCALL && arch_syscall(regs) == SYS_exit)
 			return 0;
-		rc = serve_stop(p, PTRACE_SYSCALL);
+		rc = tracee_pass(&p->th, PTRACE_SYSCALL);
 		if (rc)
 			return rc;
 	}
@@ -351,7 +355,7 @@ static int make_call(struct proxy *p, uint64_t deadline)
 		rc = tracee_wait(&p->th, deadline, NULL);
 		if (rc || p->th.event.kind == EV_SYSCALL)
 			return rc;
-		rc = serve_stop(p, PTRACE_SYSCALL);
+		rc = tracee_pass(&p->th, PTRACE_SYSCALL);
 	}
 	return rc;
 }
@@ -430,8 +434,12 @@ static int start_failed(struct proxy *p, int rc, const struct hm_block *b, struc
 	if (b->proxy_state == HM_PROXY_FAILED)
 		dismiss(p);
 	close_ends(p);
-	if (p->th.seized && (p->th.stopped || tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0))
-		(void)!tracee_detach(&p->th, 0);
+	let_go(p);
+	proxy_reap(p);
+	if (target_ending(p->t, true))
+		return diag_fail(d, -ESRCH, HM_DIED, "target-died",
+				 "look at its log or core for the cause",
+				 "process %d ended while our thread was starting", p->t->pid);
 	return diag_fail(d, rc, HM_CALL_FAILED, "proxy-failed",
 			 "try --via direct; `check` shows limits and filters",
 			 "the proxy thread could not %s: %s", step[at], strerror(-rc));
@@ -451,6 +459,7 @@ int proxy_start(struct proxy *p, const struct target *t, const struct region *r,
 	/* attached by the kernel when the borrowed thread created it (PTRACE_O_TRACECLONE) */
 	p->th.tid = tid;
 	p->th.seized = true;
+	p->th.lent = true;
 	rc = open_childfd(p);
 	if (rc == 0)
 		rc = tracee_wait(&p->th, clock_now() + STOP_LIMIT, NULL);
@@ -471,8 +480,7 @@ int proxy_end(struct proxy *p)
 	int rc;
 
 	if (p->lost) {
-		if (p->th.seized && tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0)
-			(void)!tracee_detach(&p->th, 0);
+		let_go(p);
 		close_ends(p);
 		return is_there(p) && target_alive(p->t) ? -EBUSY : -ESRCH;
 	}
@@ -490,9 +498,8 @@ int proxy_end(struct proxy *p)
 		rc = tracee_resume(&p->th, PTRACE_SYSCALL, 0);
 	if (rc == 0)
 		rc = take_stack(p, can_unmap);
-	if (rc && p->th.seized &&
-	    (p->th.stopped || tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0))
-		(void)!tracee_detach(&p->th, 0);
+	if (rc)
+		let_go(p);
 	close_ends(p);
 	if (rc == 0)
 		rc = wait_gone(p);

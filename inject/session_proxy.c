@@ -33,6 +33,18 @@ static int create_failed(struct session *s, int boot_rc, struct diag *d)
 			 "pthread_create in the target failed: %s", strerror(-err));
 }
 
+/*
+ * Nobody waits for the proxy's stops while we do something else, such as writing to a pager that is
+ * full, and the application's setuid(2) waits for the proxy. So it is traced during calls only. One
+ * that cannot be parked is found out by the next call.
+ */
+static void rest(struct session *s)
+{
+	/* untraced, its system calls would meet the target's seccomp filter (see session_park) */
+	if (!s->b.options)
+		(void)!proxy_park(&s->proxy);
+}
+
 /* Two that start at once may choose the same address (MAP_FIXED_NOREPLACE then answers EEXIST). */
 static int enter_somewhere(struct session *s, struct diag *d)
 {
@@ -82,6 +94,7 @@ int session_open_proxy(struct session *s, struct diag *d)
 		return rc;
 	s->proxy.cancel = s->o.cancel;
 	s->proxy_on = true;
+	rest(s);
 	return 0;
 }
 
@@ -101,5 +114,8 @@ int session_call_proxy(struct session *s, struct call *v, size_t n, struct diag 
 	if (rc)
 		return session_lost(s, rc, "writing the calls", d);
 	rc = proxy_run(&s->proxy, s->o.timeout_ns, d);
-	return rc ? rc : session_results(s, v, n, d);
+	if (rc)
+		return rc;
+	rest(s);
+	return session_results(s, v, n, d);
 }

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -116,10 +117,55 @@ int tracee_stop(struct tracee *t, uint64_t deadline)
 			return 0;
 		if (t->event.kind == EV_GROUP_STOP)
 			return leave_group_stop(t);
-		rc = tracee_resume(t, PTRACE_CONT, t->event.kind == EV_SIGNAL ? t->event.sig : 0);
+		rc = tracee_pass(t, PTRACE_CONT);
 		if (rc)
 			return rc;
 	}
+}
+
+/* Those that only the thread which causes them can have: they stay unblocked while code of ours
+ * runs. */
+static bool is_synchronous(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE || sig == SIGSYS ||
+	       sig == SIGTRAP;
+}
+
+bool tracee_faulted(const struct tracee *t)
+{
+	siginfo_t si;
+
+	if (!t->stopped || t->event.kind != EV_SIGNAL)
+		return false;
+	if (t->event.sig == SIGABRT)
+		return true;
+	if (!is_synchronous(t->event.sig))
+		return false;
+	/* without its origin it is safer to call it a fault: nothing goes on then */
+	return request(PTRACE_GETSIGINFO, t->tid, 0, (uintptr_t)&si) || si.si_code > 0;
+}
+
+/* The kernel queues a signal again, as it was, that is blocked when its tracer lets it through
+ * (kernel/signal.c, ptrace_signal). */
+static int put_off(struct tracee *t, int req)
+{
+	uint64_t mask;
+	int rc = tracee_mask(t, &mask);
+
+	if (rc == 0)
+		rc = tracee_set_mask(t, mask | (uint64_t)1 << (t->event.sig - 1));
+	return rc ? rc : tracee_resume(t, req, t->event.sig);
+}
+
+int tracee_pass(struct tracee *t, int req)
+{
+	int sig = t->event.kind == EV_SIGNAL ? t->event.sig : 0;
+
+	if (!sig || !t->lent || sig == SIG_GLIBC_SETXID || sig == SIGSTOP)
+		return tracee_resume(t, req, sig);
+	if (tracee_faulted(t))
+		return -EFAULT;
+	return put_off(t, req);
 }
 
 int tracee_detach(struct tracee *t, int sig)

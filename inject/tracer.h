@@ -19,6 +19,8 @@ struct tracee {
 	pid_t tid;
 	bool seized;
 	bool stopped;
+	bool lent; /* it executes code of ours: tracee_pass keeps the application's handlers off it
+		    */
 	uint64_t stopped_at; /* clock_now when the stop was asked for */
 	struct event event;  /* the stop it is in */
 };
@@ -35,6 +37,12 @@ struct saved_state {
 HM_MUST_CHECK int tracee_seize(struct tracee *t, pid_t tid, unsigned long options);
 HM_MUST_CHECK int tracee_options(struct tracee *t, unsigned long options);
 /*
+ * A signal of glibc itself (SIGSETXID): who blocks it makes setuid(2) of the application wait. The
+ * other one, 32 (SIGCANCEL), must not come to code of ours: its handler would unwind the thread out
+ * of it, with all its locks. Nobody waits for that one.
+ */
+#define SIG_GLIBC_SETXID 33
+/*
  * Stops the thread: PTRACE_INTERRUPT, sent again after every other stop, since any ptrace stop
  * swallows a pending one. Signals that arrive meanwhile are passed on. 0 when it stands in a
  * PTRACE_EVENT_STOP; -EBUSY: group-stop (it is detached, still stopped); -ESRCH: it is gone;
@@ -48,6 +56,19 @@ HM_MUST_CHECK int tracee_new_thread(const struct tracee *t, pid_t *tid);
 /* Lets a stopped thread run on: req is PTRACE_CONT or PTRACE_SYSCALL, sig 0 or the signal to
  * deliver. */
 HM_MUST_CHECK int tracee_resume(struct tracee *t, int req, int sig);
+/*
+ * Lets it run on after a stop that is not the one waited for, with the signal it is stopped for.
+ * Where code of ours runs, a signal that somebody has sent must not start a handler of the
+ * application: it goes back onto its queue, blocked, until the thread has its own mask again. Not
+ * so SIGSTOP and glibc's, which are waited for. -EFAULT: the signal is a fault of that code
+ * (tracee_faulted), and it stays stopped.
+ */
+HM_MUST_CHECK int tracee_pass(struct tracee *t, int req);
+/*
+ * Is it stopped for a signal that its own code has caused? A fault is sent by the kernel (si_code,
+ * sigaction(2)); abort(3) is the only one to unblock SIGABRT where code of ours runs.
+ */
+bool tracee_faulted(const struct tracee *t);
 /* Waits for the next stop of t; its event is in t->event. Errors of wait_event; -ETIMEDOUT; -ESRCH
  * when it is gone. */
 HM_MUST_CHECK int tracee_wait(struct tracee *t, uint64_t deadline,

@@ -58,10 +58,15 @@ enum {
 	OPEN_WAIT_MS = 3000,
 };
 
-/* SIGILL 4, SIGTRAP 5, SIGBUS 7, SIGFPE 8, SIGSEGV 11, SIGSYS 31 cannot sensibly be blocked; 32 and
- * 33 are glibc's. */
-#define BIT(n)	   (1UL << ((n)-1))
-#define PROXY_MASK (~(BIT(4) | BIT(5) | BIT(7) | BIT(8) | BIT(11) | BIT(31) | BIT(32) | BIT(33)))
+/*
+ * At rest only signal 33 is open, with which glibc makes setuid(2) known to every thread: what is
+ * sent to the process must not be delivered here. SIGILL 4, SIGTRAP 5, SIGBUS 7, SIGFPE 8, SIGSEGV
+ * 11 and SIGSYS 31 are too while a call runs: a fault of a thread that blocks it ends the process
+ * without asking its handler.
+ */
+#define BIT(n)	  (1UL << ((n)-1))
+#define REST_MASK (~BIT(33))
+#define CALL_MASK (REST_MASK & ~(BIT(4) | BIT(5) | BIT(7) | BIT(8) | BIT(11) | BIT(31)))
 
 static long raw6(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -210,7 +215,7 @@ void payload_boot(struct hm_block *b)
 	int *(*errno_location)(void) = (int *(*)(void))b->fn_errno_location;
 	int *err = errno_location();
 	int kept = *err;
-	uint64_t open = BIT(32) | BIT(33) | (b->marker ? BIT(b->marker) : 0);
+	uint64_t open = BIT(33) | (b->marker ? BIT(b->marker) : 0);
 
 	/* The host has blocked all of them until now, when there is a stack for a handler. */
 	__atomic_store_n(&b->boot_state, HM_BOOT_RUNNING, __ATOMIC_SEQ_CST);
@@ -321,6 +326,11 @@ static void keep_region(struct hm_block *b)
 	b->munmap_len = 0;
 }
 
+static void set_mask(uint64_t mask)
+{
+	raw(NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
+}
+
 static void serve(struct hm_block *b)
 {
 	char c = 'd';
@@ -337,7 +347,9 @@ static void serve(struct hm_block *b)
 	while (next_request(b, -1) == HM_REQ_CALL) {
 		long rc;
 
+		set_mask(CALL_MASK);
 		run_calls(b);
+		set_mask(REST_MASK);
 		do
 			rc = raw(NR_write, b->fd_reply, (long)&c, 1, 0);
 		while (rc == -EINTR);
@@ -364,10 +376,9 @@ static void fail(struct hm_block *b)
 void payload_proxy(struct hm_block *b);
 void payload_proxy(struct hm_block *b)
 {
-	uint64_t mask = PROXY_MASK;
 	long rc;
 
-	raw(NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
+	set_mask(REST_MASK);
 	raw(NR_prctl, PR_SET_NAME, (long)HM_NAME, 0, 0);
 	b->proxy_tid = (int32_t)raw(NR_gettid, 0, 0, 0, 0);
 	__atomic_store_n(&b->proxy_state, HM_PROXY_STARTED, __ATOMIC_SEQ_CST);

@@ -56,6 +56,7 @@ struct state {
 enum state_freedom {
 	STATE_EXACT = 0,
 	STATE_THREADS_VARY = 1, /* a runtime that starts and ends threads as it likes */
+	STATE_MASKS_VARY = 2,	/* threads that block signals for a while */
 };
 
 void state_take(const struct victim *v, struct state *s);

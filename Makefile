@@ -207,7 +207,7 @@ VICTIM_CC ?= gcc
 VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
 # VICTIM_LIBS_NAME are the libraries of one that needs some.
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
-VICTIM_ALL := $(VICTIM_C) jemlinked m32 musl nolibc gocgo Jvm.class py.py
+VICTIM_ALL := $(VICTIM_C) jemlinked m32 musl nolibc gocgo goload Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -232,16 +232,16 @@ $(VICTIMS)/nolibc: tests/victims/nolibc.S | $(DEPS)
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) -nostdlib -static -Wl,-z,noexecstack -o $@ $<
 # Nothing is fetched: the program uses the standard library only. The caches stay under $(BUILD).
-$(VICTIMS)/gocgo: tests/victims/gocgo/main.go | $(DEPS)
+$(VICTIMS)/gocgo $(VICTIMS)/goload: $(VICTIMS)/%: tests/victims/%/main.go | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)cd $(<D) && GOFLAGS=-mod=mod GOPROXY=off GO111MODULE=auto CGO_ENABLED=1 GOCACHE=$(abspath $(BUILD))/go-cache \
 		GOPATH=$(abspath $(BUILD))/go-path go build -o $(abspath $@) $(<F)
-$(VICTIMS)/Jvm.class: tests/victims/Jvm.java | $(DEPS)
+$(VICTIMS)/%.class: tests/victims/%.java | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)javac -d $(@D) $<
-$(VICTIMS)/py.py: tests/victims/py.py | $(DEPS)
+$(VICTIMS)/py.py $(VICTIMS)/pyload.py $(VICTIMS)/nodeload.js: $(VICTIMS)/%: tests/victims/% | $(DEPS)
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 

@@ -3,7 +3,7 @@
 # Usage: install-deps.sh GROUP...      GROUP is build, test, lint or fuzz
 #
 # Installs with apt what is missing on Debian and Ubuntu, and does nothing (not even apt-get update) when nothing is. Who is not
-# root is told the command. Services that come with a package (redis) are not started.
+# root is told the command. Services that come with a package (redis, databases) are not started.
 set -u
 
 # One line per need: how to see that it is there, and the package that brings it. A command may come from several packages
@@ -38,6 +38,12 @@ needs() {
 		pkg libjemalloc2 libjemalloc2
 		pkg libjemalloc-dev libjemalloc-dev
 		lib32 - gcc-multilib
+		file /usr/lib/postgresql/*/bin/postgres postgresql
+		file /usr/sbin/mariadbd mariadb-server
+		cmd mariadb mariadb-client
+		file /usr/sbin/nginx nginx
+		cmd memcached memcached
+		cmd node nodejs
 	END
 	lint) cat <<-END ;;
 		cmd clang clang
@@ -61,6 +67,11 @@ needs() {
 there() { # KIND NAME
 	case $1 in
 	cmd) command -v "$2" >/dev/null 2>&1 ;;
+	# a pattern; what is in /usr/sbin is in no user's PATH
+	file)
+		# shellcheck disable=SC2086
+		set -- $2 && [ -e "$1" ]
+		;;
 	pkg) dpkg-query -W -f '${db:Status-Abbrev}' "$2" 2>/dev/null | grep -q '^ii' ;;
 	fuzzer) [ -e "$(clang -print-file-name=libclang_rt.fuzzer-x86_64.a 2>/dev/null)" ] ;;
 	lib32) [ -e "$(gcc -m32 -print-file-name=libgcc.a 2>/dev/null)" ] && [ -e "$(gcc -m32 -print-file-name=crt1.o 2>/dev/null)" ] ;;
@@ -100,6 +111,9 @@ apt-get update -q </dev/null || exit 1
 # shellcheck disable=SC2086 # a list of packages
 apt-get install -y -q --no-install-recommends $missing </dev/null || exit 1
 # Where systemd runs, a service that was not there before must not start at the next boot either.
-case " $missing " in
-*" redis-server "*) [ ! -d /run/systemd/system ] || systemctl disable --now redis-server >/dev/null 2>&1 || true ;;
-esac
+[ -d /run/systemd/system ] || exit 0
+for service in redis-server postgresql mariadb nginx memcached; do
+	case " $missing" in
+	*" $service"*) systemctl disable --now $service >/dev/null 2>&1 || true ;;
+	esac
+done

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef TORTURE_SERVER_H
+#define TORTURE_SERVER_H
+#include <stdbool.h>
+
+#include "../live/victim.h"
+
+/*
+ * A server of a Debian package, started by the test itself: data, socket and log in a directory of
+ * its own under /tmp, nothing of the machine's own installation is used. As in tests/live, nothing
+ * here returns an error: what goes wrong fails the test.
+ */
+struct server {
+	struct victim v;
+	const char *user; /* who it runs as where we are root; NULL: as we do */
+	char dir[64], log[96], socket[128];
+};
+
+/* Skips the test, loudly, where the program is missing. It may stand in /usr/sbin. */
+void server_needs(const char *program, const char *package);
+/* Makes the directory, which belongs to that user; skips the test where there is no such user. */
+void server_dir(struct server *s, const char *user, const char *package);
+/* Runs a program as that user to its end and requires exit 0; input (may be NULL) is a file that it
+ * reads. What it says goes to the log. */
+void server_run(const struct server *s, const char *const *argv, const char *input);
+/* Starts it, in the foreground; what it says goes to the log too. */
+void server_start(struct server *s, const char *const *argv);
+/* Waits until the log says so. */
+void server_await(const struct server *s, const char *text);
+/* Asks it to end by a signal, requires exit 0, and removes the directory. */
+void server_stop(struct server *s, int sig);
+/* Writes a file in the directory; its path in a static buffer. */
+const char *server_file(const struct server *s, const char *name, const char *text);
+#endif

@@ -12,6 +12,7 @@
 #include "slept.h"
 #include "stray.h"
 #include "tracer.h"
+#include "urgent.h"
 
 #define STOP_LIMIT (500 * NS_PER_MS)
 
@@ -56,6 +57,7 @@ static int let_go(struct tracee *th, const arch_regs *stopped, uint64_t slept_ns
 static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid, struct frame *v,
 			   size_t max, size_t *n, bool *complete, uint64_t *held_ns)
 {
+	struct urgent urgent = { 0 };
 	struct slept slept;
 	struct tracee th;
 	arch_regs regs;
@@ -67,20 +69,24 @@ static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid
 	rc = tracee_seize(&th, tid, 0);
 	if (rc)
 		return rc;
+	urgent_begin(&urgent);
 	rc = tracee_stop(&th, clock_now() + STOP_LIMIT);
 	if (rc == -ETIMEDOUT)
 		stray_add(&th);
 	if (rc)
-		return rc;
+		goto out;
 	rc = tracee_regs(&th, &regs);
 	if (rc) {
 		(void)!tracee_detach(&th, 0);
-		return rc;
+		goto out;
 	}
 	rc = unwinder_run(u, &regs, v, max, n, complete);
 	back = let_go(&th, &regs, slept_until_stop(t->procfd, tid, &slept, th.stopped_at));
 	*held_ns = clock_now() - th.stopped_at;
-	return back ? back : rc;
+	rc = back ? back : rc;
+out:
+	urgent_end(&urgent);
+	return rc;
 }
 
 int backtrace_thread(const struct target *t, const struct modules *mods, pid_t tid, struct frame *v,

@@ -152,7 +152,7 @@ static int stats_direct(struct process *p, const struct allocator *a, uint64_t v
 	int rc = status_read(p->t.procfd, "status", &now);
 
 	if (rc)
-		return target_gone(&p->t, d);
+		return target_unreadable(&p->t, "/status", rc, d);
 	if (now.threads != 1)
 		return stderr_refuse(d, "other threads would see it replaced");
 	rc = own_file_make(p, a->mod, &f, d);

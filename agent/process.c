@@ -97,6 +97,19 @@ static int read_layout(struct process *p, struct diag *d)
 	return 0;
 }
 
+/* What a new session would be refused for; one that is open has what it needs. */
+static void foresee(struct process *p)
+{
+	struct diag d = { 0 };
+
+	if (!p->pre.injectable || (p->session && session_is_proxy(p->session)))
+		return;
+	if (session_foresee(&p->t, &p->mods, &p->maps, &p->opts, &d)) {
+		p->pre.injectable = false;
+		p->pre.cause = d;
+	}
+}
+
 int process_refresh(struct process *p, struct diag *d)
 {
 	int rc = preflight_run(&p->t, &p->pre);
@@ -106,8 +119,10 @@ int process_refresh(struct process *p, struct diag *d)
 	if (rc)
 		return diag_internal(d, rc, "preflight");
 	rc = read_layout(p, d);
-	if (!rc && p->mods.n)
+	if (!rc && p->mods.n) {
 		preflight_modules(&p->pre, &p->mods);
+		foresee(p);
+	}
 	if ((rc || !p->pre.injectable) && target_ending(&p->t, false))
 		return target_gone(&p->t, d);
 	return rc;

@@ -164,8 +164,9 @@ int trim_run(struct process *p, uint64_t pad, struct trim_report *out, struct di
 	if (rc)
 		return rc;
 	out->after = out->before;
-	if (minflt_read(&p->t, &flt0) < 0)
-		return target_gone(&p->t, d);
+	rc = minflt_read(&p->t, &flt0);
+	if (rc)
+		return target_unreadable(&p->t, "/stat", rc, d);
 	rc = trim_all(p, pad, out, d);
 	held_since(p, &h0, &out->held);
 	if (rc)

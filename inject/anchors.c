@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arch/x86_64.h"
+#include "cause.h"
 
 /* glibc's thread descriptor, the dynamic thread vector and the surplus for dlopen lie on the stack
  * too. */
@@ -14,8 +15,6 @@
 #define CHUNK	    ((size_t)4 * 1024)
 /* Code of a large static program; a file may claim any size. */
 #define CODE_MAX ((uint64_t)1 << 30)
-
-static const char no_symbol_hint[] = "commands that make no call still work: check, threads, bt";
 
 /* Finds a byte pattern in executable segments of the file; *vaddr is where. */
 static int find_bytes(const struct elf_file *e, const unsigned char *pat, size_t len, uint64_t from,
@@ -124,21 +123,20 @@ int anchors_find(const struct modules *mods, struct anchors *out, struct diag *d
 
 	memset(out, 0, sizeof(*out));
 	if (!libc || !libc->elf)
-		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-glibc", no_symbol_hint,
-				 "no glibc was found in the target");
+		return cause_fail(d, -EOPNOTSUPP, CAUSE_NO_LIBC,
+				  "no glibc was found in the target");
 	escape_copy(path, sizeof(path), libc->path, strlen(libc->path));
 	if (find_code(libc, "sigaction", 8192, arch_trampoline, sizeof(arch_trampoline),
 		      &out->trampoline) ||
 	    find_code(libc, "getppid", 64, arch_syscall_ret, sizeof(arch_syscall_ret),
 		      &out->syscall_ret))
-		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-anchor", no_symbol_hint,
-				 "%s holds no signal trampoline or bare system call", path);
+		return cause_fail(d, -EOPNOTSUPP, CAUSE_NO_ANCHOR,
+				  "%s holds no signal trampoline or bare system call", path);
 	out->errno_location = own_function(mods, libc, "__errno_location");
 	out->munmap = own_function(mods, libc, "munmap");
 	if (!out->errno_location || !out->munmap)
-		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-anchor", no_symbol_hint,
-				 "%s has no symbol %s", path,
-				 out->munmap ? "__errno_location" : "munmap");
+		return cause_fail(d, -EOPNOTSUPP, CAUSE_NO_ANCHOR, "%s has no symbol %s", path,
+				  out->munmap ? "__errno_location" : "munmap");
 	out->attr_init = own_function(mods, libc, "pthread_attr_init");
 	out->attr_setstack = own_function(mods, libc, "pthread_attr_setstack");
 	out->attr_setdetachstate = own_function(mods, libc, "pthread_attr_setdetachstate");

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cause.h"
 #include "clock.h"
 #include "preflight.h"
 #include "restart.h"
@@ -28,9 +29,8 @@ static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
 		preflight_explain_eperm(t, d);
 		return rc;
 	case -EBUSY:
-		return diag_fail(d, rc, HM_UNSAFE, "stopped",
-				 "continue it (kill -CONT), then try again",
-				 "process %d is stopped by a signal", t->pid);
+		return cause_fail(d, rc, CAUSE_STOPPED, "process %d is stopped by a signal",
+				  t->pid);
 	case -ETIMEDOUT:
 		return diag_fail(d, rc, HM_UNSAFE, "not-stopping", "try another thread",
 				 "thread %d did not stop in time, it may be stuck in the kernel",

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "diag.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "cause.h"
 
 void diag_clear(struct diag *d)
 {
@@ -28,6 +31,9 @@ int diag_fail(struct diag *d, int err, enum hm_exit exit, const char *code, cons
 
 int diag_internal(struct diag *d, int err, const char *what)
 {
+	if (err == -EMFILE || err == -ENFILE)
+		return cause_fail(d, err, CAUSE_NO_DESCRIPTORS,
+				  "heapmedic has no descriptor left: %s: %s", what, strerror(-err));
 	return diag_fail(d, err, HM_INTERNAL, "internal",
 			 "the target was restored; please report this with the output of `check`",
 			 "%s: %s", what, strerror(-err));

@@ -41,6 +41,7 @@ void diag_clear(struct diag *d);
 int diag_fail(struct diag *d, int err, enum hm_exit exit, const char *code, const char *hint,
 	      const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
-/* The same for a failure nobody expects: exit 10, code "internal", text "WHAT: strerror(-err)". */
+/* The same for a failure nobody expects: exit 10, code "internal", text "WHAT: strerror(-err)";
+ * code "no-descriptors" where we have none left. */
 int diag_internal(struct diag *d, int err, const char *what);
 #endif

@@ -206,7 +206,7 @@ int maps_read(const struct target *t, struct maps *out, struct diag *d)
 				 "/proc/%d/maps is larger than %zu MiB", (int)t->pid,
 				 MAPS_MAX >> 20);
 	if (r)
-		return diag_internal(d, r, "/proc/PID/maps");
+		return target_unreadable(t, "/maps", r, d);
 	r = parse_owned(text, len, out);
 	if (r)
 		return diag_internal(d, r, "/proc/PID/maps has an unknown form");

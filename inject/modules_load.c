@@ -198,23 +198,36 @@ static int find_images(struct loader *ld, struct diag *d)
 	return 0;
 }
 
-/* Leaves the reason in elf_error; that a file cannot be had is no failure of the whole. */
-static void open_file(const struct loader *ld, struct found *f, uint64_t *budget)
+/* A limit of our own: what is missing then is not the target's. */
+static bool is_shortage(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM;
+}
+
+/*
+ * Leaves the reason in elf_error; that a file cannot be had is no failure of the whole. That we
+ * have no descriptor left for it is: an allocator in it would not be known.
+ */
+static int open_file(const struct loader *ld, struct found *f, uint64_t *budget)
 {
 	int fd, err;
 
 	if (f->mod.is_vdso)
-		return;
+		return 0;
 	err = objfile_open(ld->t->procfd, f->head, &f->im, f->mod.is_main, &fd);
 	if (!err)
 		err = elf_file_open(fd, &f->mod.elf);
 	f->mod.elf_error = err;
-	if (!err || err == -EMFILE || err == -ENFILE || err == -ENOMEM)
-		return;
-	if (image_to_file(&f->im, budget, &fd) || elf_file_open(fd, &f->mod.elf))
+	if (!err || is_shortage(err))
+		return err;
+	err = image_to_file(&f->im, budget, &fd);
+	if (!err)
+		err = elf_file_open(fd, &f->mod.elf);
+	if (err)
 		f->mod.elf = NULL;
 	else
 		f->mod.from_memory = true;
+	return is_shortage(err) ? err : 0;
 }
 
 static struct found *find_main(struct loader *ld)
@@ -402,9 +415,10 @@ int modules_load(const struct target *t, const struct maps *maps, struct modules
 		err = find_images(&ld, d);
 	if (err)
 		goto out;
-	for (i = 0; i < ld.n; i++)
-		open_file(&ld, &ld.v[i], &budget);
-	err = take_link_map(&ld, out);
+	for (i = 0; !err && i < ld.n; i++)
+		err = open_file(&ld, &ld.v[i], &budget);
+	if (!err)
+		err = take_link_map(&ld, out);
 	if (!err) {
 		if (ld.n)
 			qsort(ld.v, ld.n, sizeof(*ld.v), by_rank);

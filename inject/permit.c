@@ -9,23 +9,28 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-/* The inode of the first user namespace is a constant of the kernel (PROC_USER_INIT_INO). */
-#define USERNS_INIT_INO 0xEFFFFFFDU
+#include "cause.h"
+#include "userns.h"
 
 static bool has_cap(uint64_t set, unsigned cap)
 {
 	return set >> cap & 1;
 }
 
-int permit_yama(void)
+/* ---- reading */
+
+int permit_yama_in(const char *sys)
 {
-	char *text;
+	char path[256], *text;
 	size_t len;
 	int v = -1;
 
-	if (proc_read(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", 64, &text, &len))
+	snprintf(path, sizeof(path), "%s/kernel/yama/ptrace_scope", sys);
+	if (proc_read(AT_FDCWD, path, 64, &text, &len))
 		return -1;
 	if (len && text[0] >= '0' && text[0] <= '9')
 		v = text[0] - '0';
@@ -33,7 +38,13 @@ int permit_yama(void)
 	return v;
 }
 
-bool permit_ptrace_filtered(pid_t pid)
+int permit_yama(void)
+{
+	return permit_yama_in("/proc/sys");
+}
+
+/* 0 or the errno with which a call that changes nothing is answered before it looks at anything. */
+static int try_ptrace(pid_t pid)
 {
 	/*
 	 * PEEKUSER on a process that we do not trace is answered with ESRCH before anything else
@@ -41,8 +52,77 @@ bool permit_ptrace_filtered(pid_t pid)
 	 */
 	errno = 0;
 	if (ptrace(PTRACE_PEEKUSER, pid, NULL, NULL) == -1 && errno != 0)
-		return errno == EPERM || errno == ENOSYS || errno == EACCES;
-	return false;
+		return errno;
+	return 0;
+}
+
+/* Of ourselves a single byte at address 0: EFAULT. */
+static int try_read(pid_t pid)
+{
+	char byte;
+	struct iovec here = { &byte, 1 }, there = { NULL, 1 };
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) < 0 ? errno : 0;
+}
+
+static bool is_filtered(int err)
+{
+	return err == EPERM || err == ENOSYS || err == EACCES;
+}
+
+bool permit_ptrace_filtered(pid_t pid)
+{
+	return is_filtered(try_ptrace(pid));
+}
+
+/* A filter may kill for it: that happens to a child, which is asked in our place. */
+static enum self_call try_in_child(int (*try)(pid_t), bool of_child)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(is_filtered(try(of_child ? getpid() : getppid())));
+	if (pid < 0)
+		return SELF_ALLOWED;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return SELF_ALLOWED;
+	if (WIFSIGNALED(status))
+		return SELF_KILLED;
+	return WEXITSTATUS(status) ? SELF_REFUSED : SELF_ALLOWED;
+}
+
+static void read_self(struct permit *p)
+{
+	struct proc_status st;
+
+	p->uid = getuid();
+	p->gid = getgid();
+	if (status_read(AT_FDCWD, "/proc/thread-self/status", &st))
+		return;
+	p->cap_eff = st.cap_eff;
+	p->cap_prm = st.cap_prm;
+	p->cap_bnd = st.cap_bnd;
+	p->seccomp = st.seccomp;
+	p->no_new_privs = st.no_new_privs;
+	if (!p->seccomp)
+		return;
+	p->ptrace_call = try_in_child(try_ptrace, false);
+	p->read_call = try_in_child(try_read, true);
+}
+
+/* One line of a file, escaped; "" if it cannot be read. */
+static void read_word(int dirfd, const char *path, char *buf, size_t size)
+{
+	char *text;
+	size_t len;
+
+	buf[0] = '\0';
+	if (proc_read(dirfd, path, 4096, &text, &len))
+		return;
+	escape_copy(buf, size, text, strnlen(text, strcspn(text, "\n")));
+	free(text);
 }
 
 bool permit_suspend_seccomp(const struct permit *p)
@@ -57,36 +137,10 @@ uint64_t permit_ns_inode(int dirfd, const char *path)
 	return fstatat(dirfd, path, &st, 0) ? 0 : (uint64_t)st.st_ino;
 }
 
-static void read_self(struct permit *p)
-{
-	struct proc_status st;
-
-	p->uid = getuid();
-	p->gid = getgid();
-	p->initial_userns = permit_ns_inode(AT_FDCWD, "/proc/self/ns/user") == USERNS_INIT_INO;
-	if (status_read(AT_FDCWD, "/proc/thread-self/status", &st) == 0) {
-		p->cap_eff = st.cap_eff;
-		p->seccomp = st.seccomp;
-	}
-}
-
-static void read_security(struct permit *p)
-{
-	char *text;
-	size_t len;
-
-	if (proc_read(AT_FDCWD, "/sys/kernel/security/lsm", 4096, &text, &len))
-		return;
-	len = strcspn(text, "\n");
-	escape_copy(p->security, sizeof(p->security), text, len);
-	free(text);
-}
-
 int permit_read(const struct target *t, struct permit *out)
 {
 	struct proc_status st;
 	struct stat file;
-	uint64_t theirs, ours;
 	int r;
 
 	memset(out, 0, sizeof(*out));
@@ -104,120 +158,161 @@ int permit_read(const struct target *t, struct permit *out)
 	/* files of a process that is not dumpable belong to root (proc(5), /proc/PID) */
 	if (fstatat(t->procfd, "status", &file, 0) == 0)
 		out->t_undumpable = st.uid[1] != 0 && file.st_uid != st.uid[1];
-	theirs = permit_ns_inode(t->procfd, "ns/user");
-	ours = permit_ns_inode(AT_FDCWD, "/proc/self/ns/user");
-	out->userns_known = theirs && ours;
-	out->same_userns = theirs == ours;
+	userns_read(t, out);
 	out->yama = permit_yama();
-	out->ptrace_filtered = permit_ptrace_filtered(t->pid);
-	read_security(out);
+	read_word(AT_FDCWD, "/sys/kernel/security/lsm", out->security, sizeof(out->security));
+	read_word(AT_FDCWD, "/proc/self/attr/current", out->label, sizeof(out->label));
+	read_word(t->procfd, "attr/current", out->t_label, sizeof(out->t_label));
 	return 0;
 }
 
-#define HINT_ROOT                                                                                  \
-	"run it as root with CAP_SYS_PTRACE: sudo, nsenter from the host, or "                     \
-	"kubectl debug --profile=sysadmin"
+/* ---- explaining */
+
+bool permit_has_cap(const struct permit *p, unsigned cap)
+{
+	if (p->place == USERNS_BELOW && p->owner_known && p->owner == p->uid)
+		return true;
+	if (p->place == USERNS_OUTSIDE || (p->place == USERNS_UNKNOWN && !p->initial_userns))
+		return false;
+	return has_cap(p->cap_eff, cap);
+}
+
+/* "uid 0 without CAP_SYS_PTRACE", and why that cannot be had so easily. */
+static const char *describe_self(const struct permit *p, char buf[160])
+{
+	const char *more = "";
+
+	if (!has_cap(p->cap_bnd, CAP_SYS_PTRACE))
+		more = " (it is not in our bounding set: no setuid program gives it back)";
+	else if (p->no_new_privs)
+		more = " (no_new_privs is set: sudo gives nothing here)";
+	if (has_cap(p->cap_eff, CAP_SYS_PTRACE))
+		snprintf(buf, 160, "uid %u gid %u, whose CAP_SYS_PTRACE does not count there",
+			 p->uid, p->gid);
+	else
+		snprintf(buf, 160, "uid %u gid %u without CAP_SYS_PTRACE%s", p->uid, p->gid, more);
+	return buf;
+}
+
+static void cause_self(const struct permit *p, struct diag *d)
+{
+	bool ptrace_call = p->ptrace_call != SELF_ALLOWED;
+	enum self_call how = ptrace_call ? p->ptrace_call : p->read_call;
+
+	cause_fail(d, -EPERM, CAUSE_SECCOMP_SELF,
+		   "%s is %s to heapmedic itself by a seccomp filter (its mode is %d)",
+		   ptrace_call ? "ptrace(2)" : "process_vm_readv(2)",
+		   how == SELF_KILLED ? "deadly" : "refused", p->seccomp);
+}
+
+static void cause_userns(const struct permit *p, struct diag *d)
+{
+	char self[160];
+	const char *where = p->place == USERNS_OUTSIDE ? "above ours or beside it"
+			    : p->place == USERNS_BELOW ? "below ours"
+			    : p->maps_differ	       ? "another than ours"
+						       : "not to be seen from here";
+
+	cause_fail(d, -EPERM, CAUSE_USERNS,
+		   "the user namespace of process %d (%s) is %s (%llu, ours is %llu): there we "
+		   "are %s",
+		   (int)p->pid, p->comm, where, (unsigned long long)p->t_userns,
+		   (unsigned long long)p->userns, describe_self(p, self));
+}
+
+static void cause_lsm(const struct permit *p, struct diag *d)
+{
+	cause_fail(d, -EPERM, CAUSE_LSM,
+		   "the kernel refuses access to process %d (%s) although users, capabilities and "
+		   "the dumpable flag allow it; security modules: %s%s%s%s%s",
+		   (int)p->pid, p->comm, p->security[0] ? p->security : "unknown",
+		   p->t_label[0] ? "; its label: " : "", p->t_label, p->label[0] ? "; ours: " : "",
+		   p->label);
+}
 
 /* We hold the capability that overrides users, dumpable and yama 1 and 2, and are refused still. */
 static void cause_with_cap(const struct permit *p, struct diag *d)
 {
 	if (p->yama == 3)
-		diag_fail(d, -EPERM, HM_NOT_PERMITTED, "yama",
-			  "3 cannot be lowered without a restart of the machine",
-			  "kernel.yama.ptrace_scope is 3: nobody may attach to process %d (%s)",
-			  (int)p->pid, p->comm);
-	else if (p->userns_known && !p->same_userns && !p->initial_userns)
-		diag_fail(
-			d, -EPERM, HM_NOT_PERMITTED, "userns",
-			"run it in the user namespace of the process or from the host",
-			"process %d (%s) is in another user namespace: CAP_SYS_PTRACE counts only "
-			"in ours and below",
-			(int)p->pid, p->comm);
-	else if (!p->initial_userns)
-		diag_fail(
-			d, -EPERM, HM_NOT_PERMITTED, "userns",
-			"run it from the host or in the user namespace of the process",
-			"the kernel refuses access to process %d (%s); we are in a user namespace, "
-			"where CAP_SYS_PTRACE counts only for processes of it",
-			(int)p->pid, p->comm);
+		cause_fail(d, -EPERM, CAUSE_YAMA_3,
+			   "kernel.yama.ptrace_scope is 3: nobody may attach to process %d (%s)",
+			   (int)p->pid, p->comm);
 	else
-		diag_fail(d, -EPERM, HM_NOT_PERMITTED, "security-module",
-			  "look for a denial in the kernel log (AppArmor, SELinux, a BPF module)",
-			  "the kernel refuses access to process %d (%s) although we have "
-			  "CAP_SYS_PTRACE; security modules: %s",
-			  (int)p->pid, p->comm, p->security[0] ? p->security : "unknown");
+		cause_lsm(p, d);
 }
 
-static bool ids_match(const struct permit *p)
+static bool uids_match(const struct permit *p)
 {
-	for (int i = 0; i < 3; i++) {
-		if (p->t_uid[i] != p->uid || p->t_gid[i] != p->gid)
-			return false;
-	}
-	return true;
+	return p->t_uid[0] == p->uid && p->t_uid[1] == p->uid && p->t_uid[2] == p->uid;
 }
 
-static void cause_ids(const struct permit *p, struct diag *d)
+static bool gids_match(const struct permit *p)
 {
-	for (int i = 0; i < 3; i++) {
-		if (p->t_uid[i] == p->uid)
-			continue;
-		diag_fail(d, -EPERM, HM_NOT_PERMITTED, "other-user", HINT_ROOT,
-			  "process %d (%s) has the uids %u %u %u (real, effective, saved), "
-			  "we run as uid %u without CAP_SYS_PTRACE",
-			  (int)p->pid, p->comm, p->t_uid[0], p->t_uid[1], p->t_uid[2], p->uid);
-		return;
-	}
-	diag_fail(d, -EPERM, HM_NOT_PERMITTED, "other-group", HINT_ROOT,
-		  "process %d (%s) has the gids %u %u %u (real, effective, saved), we run "
-		  "as gid %u without CAP_SYS_PTRACE",
-		  (int)p->pid, p->comm, p->t_gid[0], p->t_gid[1], p->t_gid[2], p->gid);
+	return p->t_gid[0] == p->gid && p->t_gid[1] == p->gid && p->t_gid[2] == p->gid;
 }
 
-/* The checks in the kernel's own order, without CAP_SYS_PTRACE. */
+static void cause_yama(const struct permit *p, struct diag *d)
+{
+	const char *who = p->yama == 1	 ? "only a parent or CAP_SYS_PTRACE"
+			  : p->yama == 2 ? "only CAP_SYS_PTRACE"
+					 : "nobody";
+
+	cause_fail(d, -EPERM, p->yama == 3 ? CAUSE_YAMA_3 : CAUSE_YAMA,
+		   "kernel.yama.ptrace_scope is %d: %s may attach to process %d (%s), and we run "
+		   "as uid %u without it",
+		   p->yama, who, (int)p->pid, p->comm, p->uid);
+}
+
+static void cause_capabilities(const struct permit *p, struct diag *d)
+{
+	char self[160];
+
+	cause_fail(d, -EPERM, CAUSE_CAPABILITIES,
+		   "process %d (%s) has capabilities that we lack (0x%llx), and we are %s",
+		   (int)p->pid, p->comm, (unsigned long long)(p->t_cap_prm & ~p->cap_prm),
+		   describe_self(p, self));
+}
+
+/* The checks in the kernel's own order (__ptrace_may_access), without CAP_SYS_PTRACE there. */
 static void cause_without_cap(const struct permit *p, struct diag *d)
 {
-	if (!ids_match(p))
-		cause_ids(p, d);
+	bool other = p->place == USERNS_OUTSIDE || p->place == USERNS_BELOW || p->maps_differ;
+	char self[160];
+
+	if (has_cap(p->cap_eff, CAP_SYS_PTRACE) && p->place != USERNS_SAME)
+		cause_userns(p, d);
+	else if (!uids_match(p))
+		cause_fail(d, -EPERM, CAUSE_OTHER_USER,
+			   "process %d (%s) has the uids %u %u %u (real, effective, saved), we "
+			   "are %s",
+			   (int)p->pid, p->comm, p->t_uid[0], p->t_uid[1], p->t_uid[2],
+			   describe_self(p, self));
+	else if (!gids_match(p))
+		cause_fail(d, -EPERM, CAUSE_OTHER_GROUP,
+			   "process %d (%s) has the gids %u %u %u (real, effective, saved), we "
+			   "are %s",
+			   (int)p->pid, p->comm, p->t_gid[0], p->t_gid[1], p->t_gid[2],
+			   describe_self(p, self));
 	else if (p->t_undumpable)
-		diag_fail(
-			d, -EPERM, HM_NOT_PERMITTED, "not-dumpable", HINT_ROOT,
-			"process %d (%s) is not dumpable (it changed its user, or its program file "
-			"is set-user-ID or unreadable) and we lack CAP_SYS_PTRACE",
-			(int)p->pid, p->comm);
-	else if (p->t_cap_prm & ~p->cap_eff)
-		diag_fail(d, -EPERM, HM_NOT_PERMITTED, "capabilities", HINT_ROOT,
-			  "process %d (%s) has capabilities that we lack (0x%llx) and we lack "
-			  "CAP_SYS_PTRACE",
-			  (int)p->pid, p->comm, (unsigned long long)(p->t_cap_prm & ~p->cap_eff));
-	else if (p->userns_known && !p->same_userns)
-		diag_fail(d, -EPERM, HM_NOT_PERMITTED, "userns", HINT_ROOT,
-			  "process %d (%s) is in another user namespace and we lack CAP_SYS_PTRACE",
-			  (int)p->pid, p->comm);
+		cause_fail(d, -EPERM, CAUSE_NOT_DUMPABLE,
+			   "process %d (%s) is not dumpable (it changed its user, or its program "
+			   "file is set-user-ID or unreadable), and we are %s",
+			   (int)p->pid, p->comm, describe_self(p, self));
+	else if (other)
+		cause_userns(p, d);
+	else if (p->t_cap_prm & ~p->cap_prm)
+		cause_capabilities(p, d);
 	else if (p->yama >= 1)
-		diag_fail(d, -EPERM, HM_NOT_PERMITTED, "yama", HINT_ROOT,
-			  "kernel.yama.ptrace_scope is %d: %s may attach to process %d (%s)",
-			  p->yama,
-			  p->yama == 1	 ? "only a parent or CAP_SYS_PTRACE"
-			  : p->yama == 2 ? "only CAP_SYS_PTRACE"
-					 : "nobody",
-			  (int)p->pid, p->comm);
+		cause_yama(p, d);
 	else
-		diag_fail(d, -EPERM, HM_NOT_PERMITTED, "security-module", HINT_ROOT,
-			  "the kernel refuses access to process %d (%s) although users, "
-			  "capabilities and the dumpable flag allow it; security modules: %s",
-			  (int)p->pid, p->comm, p->security[0] ? p->security : "unknown");
+		cause_lsm(p, d);
 }
 
 void permit_cause(const struct permit *p, struct diag *d)
 {
-	if (p->ptrace_filtered)
-		diag_fail(d, -EPERM, HM_NOT_PERMITTED, "seccomp-self",
-			  "run it without a seccomp profile (in Kubernetes: kubectl debug "
-			  "--profile=sysadmin; docker: --security-opt seccomp=unconfined)",
-			  "ptrace(2) is refused to heapmedic itself (its seccomp mode is %d)",
-			  p->seccomp);
-	else if (has_cap(p->cap_eff, CAP_SYS_PTRACE))
+	if (p->ptrace_call != SELF_ALLOWED || p->read_call == SELF_KILLED)
+		cause_self(p, d);
+	else if (permit_has_cap(p, CAP_SYS_PTRACE))
 		cause_with_cap(p, d);
 	else
 		cause_without_cap(p, d);
@@ -226,9 +321,10 @@ void permit_cause(const struct permit *p, struct diag *d)
 int permit_explain(const struct target *t, struct diag *d)
 {
 	struct permit p;
+	int rc = permit_read(t, &p);
 
-	if (permit_read(t, &p))
-		return target_gone(t, d);
+	if (rc)
+		return target_unreadable(t, "/status", rc, d);
 	permit_cause(&p, d);
 	return -EPERM;
 }

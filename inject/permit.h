@@ -12,35 +12,62 @@
  * Why the kernel refuses to let us look into a process: the rules of ptrace(2), "Ptrace access mode
  * checking", applied to what /proc says of both sides.
  */
+
+/* The user namespace of the process as seen from ours (user_namespaces(7), "Capabilities"): what we
+ * may in ours we may in those below it, and nowhere else. */
+enum userns_place {
+	USERNS_UNKNOWN,
+	USERNS_SAME,
+	USERNS_BELOW,
+	USERNS_OUTSIDE, /* above ours, or beside it */
+};
+
+/* What a filter of our own makes of a system call. */
+enum self_call { SELF_ALLOWED, SELF_REFUSED, SELF_KILLED };
+
 struct permit {
 	pid_t pid;
 	char comm[64];
 	/* ourselves */
-	uid_t uid;
+	uid_t uid; /* real ones: PTRACE_MODE_REALCREDS */
 	gid_t gid;
-	uint64_t cap_eff;
+	uint64_t cap_eff, cap_prm, cap_bnd;
 	int seccomp;
-	bool initial_userns; /* our user namespace is the machine's first one */
+	bool no_new_privs;
+	bool initial_userns;	    /* our user namespace is the machine's first one */
+	uint64_t userns;	    /* inode of ours, 0 not known */
+	enum self_call ptrace_call; /* ptrace(2) itself */
+	enum self_call read_call;   /* process_vm_readv(2) */
+	char label[96];		    /* our security label, "" if there is none */
 	/* the process */
 	uid_t t_uid[3]; /* real, effective, saved */
 	gid_t t_gid[3];
 	uint64_t t_cap_prm;
-	bool t_undumpable;    /* its /proc files belong to root although it does not run as root */
-	bool userns_known;    /* its user namespace could be read */
-	bool same_userns;     /* meaningful if userns_known */
-	int yama;	      /* kernel.yama.ptrace_scope, -1 if there is no yama */
-	char security[96];    /* active security modules as the kernel lists them, "" unknown */
-	bool ptrace_filtered; /* ptrace(2) itself is refused to us for any process */
+	bool t_undumpable; /* its /proc files belong to root although it does not run as root */
+	enum userns_place place;
+	uint64_t t_userns; /* inode of its user namespace, 0 not known */
+	bool maps_differ;  /* it is another one, proven by its uid_map where that is all we see */
+	bool owner_known;  /* below ours: the owner of the one directly below ours */
+	uid_t owner;
+	char t_label[96];
+	/* the machine */
+	int yama;	   /* kernel.yama.ptrace_scope, -1 if there is no yama */
+	char security[96]; /* active security modules as the kernel lists them, "" unknown */
 };
 
+/* Reads all of it. The errno of reading /proc/PID/status; what else cannot be read stays unknown.
+ */
 HM_MUST_CHECK int permit_read(const struct target *t, struct permit *out);
 /* Pure: names the cause that the facts prove in d, exit 4, or says that they prove none. */
 void permit_cause(const struct permit *p, struct diag *d);
 /* Both: fills d with exit 4 (exit 3 if the process is gone); returns -EPERM, or -ESRCH. */
 int permit_explain(const struct target *t, struct diag *d);
+/* Pure: we hold this capability where the process is: in its user namespace. */
+bool permit_has_cap(const struct permit *p, unsigned cap);
 
-/* kernel.yama.ptrace_scope, -1 if there is no yama. */
+/* kernel.yama.ptrace_scope, -1 if there is no yama; the second form with another /proc/sys. */
 int permit_yama(void);
+int permit_yama_in(const char *sys);
 /* True if ptrace(2) is refused to us whatever the process: a seccomp filter on ourselves. */
 bool permit_ptrace_filtered(pid_t pid);
 /* True if we may ask for PTRACE_O_SUSPEND_SECCOMP (needs CAP_SYS_ADMIN in the first user namespace

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "anchors.h"
+#include "cause.h"
 #include "permit.h"
 
 /* ---- what kind of program it is */
@@ -90,7 +91,8 @@ static void read_namespaces(const struct target *t, struct preflight *out)
 
 /* ---- may we */
 
-/* 0, -EPERM, or -ESRCH: the kernel's answer to the question that ptrace(2) would ask. */
+/* 0, -EPERM, -ESRCH, or that we have no descriptor: the kernel's answer to the question that
+ * ptrace(2) would ask. */
 static int probe_memory(const struct target *t)
 {
 	char byte;
@@ -105,7 +107,7 @@ static int probe_memory(const struct target *t)
 	/* a filter on ourselves may refuse that call and yet allow the file */
 	fd = openat(t->procfd, "mem", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH ? -ESRCH : -EPERM;
+		return errno == EACCES ? -EPERM : -errno;
 	close(fd);
 	return 0;
 }
@@ -138,32 +140,38 @@ static bool is_traced(const struct proc_status *st)
 /* False with cause filled where the kernel would not let us attach. */
 static bool check_attach(const struct target *t, struct preflight *out)
 {
+	struct permit permit;
 	int r;
 
 	if (out->status.kthread) {
-		diag_fail(&out->cause, -EINVAL, HM_UNSUPPORTED, "kernel-thread",
-			  "give the number of a user process",
-			  "%d (%s) is a kernel thread: it has no user memory", (int)t->pid,
-			  t->comm);
+		(void)target_kernel_thread(t->pid, t->comm, &out->cause);
+		return false;
+	}
+	/* a filter of our own may kill for a question that others only answer with no */
+	r = permit_read(t, &permit);
+	if (r) {
+		(void)target_unreadable(t, "/status", r, &out->cause);
+		return false;
+	}
+	if (permit.seccomp &&
+	    (permit.ptrace_call != SELF_ALLOWED || permit.read_call == SELF_KILLED)) {
+		permit_cause(&permit, &out->cause);
 		return false;
 	}
 	r = probe_memory(t);
-	if (r == -ESRCH) {
-		target_gone(t, &out->cause);
+	if (r == -EPERM)
+		permit_cause(&permit, &out->cause);
+	else if (r)
+		(void)target_unreadable(t, "/mem", r, &out->cause);
+	if (r)
 		return false;
-	}
-	if (r || permit_ptrace_filtered(t->pid)) {
-		preflight_explain_eperm(t, &out->cause);
-		return false;
-	}
 	if (is_traced(&out->status)) {
 		char tracer[96];
 
 		describe_tracer(out->status.tracer, tracer, sizeof(tracer));
-		diag_fail(
-			&out->cause, -EPERM, HM_NOT_PERMITTED, "traced",
-			"end that tracer (a debugger, strace, another heapmedic) or let it detach",
-			"process %d (%s) is traced already, by %s", (int)t->pid, t->comm, tracer);
+		cause_fail(&out->cause, -EPERM, CAUSE_TRACED,
+			   "process %d (%s) is traced already, by %s", (int)t->pid, t->comm,
+			   tracer);
 		return false;
 	}
 	return true;
@@ -174,42 +182,38 @@ static bool check_inject(const struct target *t, struct preflight *out)
 {
 	const struct proc_status *st = &out->status;
 	struct permit permit;
+	int r;
 
 	if (strcmp(out->arch, "x86_64") != 0) {
-		diag_fail(&out->cause, -EOPNOTSUPP, HM_UNSUPPORTED, "architecture",
-			  "commands that make no call still work: check, threads",
-			  "process %d (%s) is %s%s; calls need a 64-bit x86-64 program",
-			  (int)t->pid, t->comm, out->arch, out->is_64bit ? "" : ", not 64-bit");
+		cause_fail(&out->cause, -EOPNOTSUPP, CAUSE_ARCHITECTURE,
+			   "process %d (%s) is %s%s; calls need a 64-bit x86-64 program",
+			   (int)t->pid, t->comm, out->arch, out->is_64bit ? "" : ", not 64-bit");
 		return false;
 	}
 	if (st->state == 'T') {
-		char hint[64];
-
-		snprintf(hint, sizeof(hint), "let it go on first: kill -CONT %d", (int)t->pid);
-		diag_fail(&out->cause, -EBUSY, HM_UNSAFE, "stopped", hint,
-			  "process %d (%s) is stopped by a signal (state T)", (int)t->pid, t->comm);
+		cause_fail(&out->cause, -EBUSY, CAUSE_STOPPED,
+			   "process %d (%s) is stopped by a signal (state T)", (int)t->pid,
+			   t->comm);
 		return false;
 	}
 	if (st->shadow_stack) {
-		diag_fail(&out->cause, -EOPNOTSUPP, HM_UNSUPPORTED, "shadow-stack",
-			  "start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off",
-			  "process %d (%s) runs with a shadow stack, which forbids calls from "
-			  "outside",
-			  (int)t->pid, t->comm);
+		cause_fail(&out->cause, -EOPNOTSUPP, CAUSE_SHADOW_STACK,
+			   "process %d (%s) runs with a shadow stack, which forbids calls from "
+			   "outside",
+			   (int)t->pid, t->comm);
 		return false;
 	}
 	if (st->seccomp == 0)
 		return true;
-	if (permit_read(t, &permit)) {
-		target_gone(t, &out->cause);
+	r = permit_read(t, &permit);
+	if (r) {
+		(void)target_unreadable(t, "/status", r, &out->cause);
 		return false;
 	}
 	if (permit_suspend_seccomp(&permit))
 		return true;
-	diag_fail(
-		&out->cause, -EPERM, HM_NOT_PERMITTED, "seccomp",
-		"run it as root of the host with CAP_SYS_ADMIN and without a seccomp filter of its "
-		"own: then the filter is suspended for the calls",
+	cause_fail(
+		&out->cause, -EPERM, CAUSE_SECCOMP,
 		"process %d (%s) has a seccomp filter (mode %d) that could kill it for our calls, "
 		"and we lack what suspends it: %s",
 		(int)t->pid, t->comm, st->seccomp,
@@ -229,6 +233,10 @@ int preflight_run(const struct target *t, struct preflight *out)
 	r = status_read(t->procfd, "status", &out->status);
 	if (r == -ENOMEM)
 		return diag_internal(&out->cause, r, "/proc/PID/status");
+	if (r && r != -ESRCH && r != -ENOENT) {
+		(void)target_unreadable(t, "/status", r, &out->cause);
+		return 0;
+	}
 	if (r || out->status.state == 'Z' || out->status.state == 'X' || !target_alive(t)) {
 		target_gone(t, &out->cause);
 		return 0;
@@ -286,11 +294,10 @@ static bool has_builtin_allocator(const struct module *mod)
 	return false;
 }
 
-static void refuse(struct preflight *p, const char *code, const char *what)
+static void refuse(struct preflight *p, enum cause cause, const char *what)
 {
 	p->injectable = false;
-	diag_fail(&p->cause, -EOPNOTSUPP, HM_UNSUPPORTED, code,
-		  "commands that make no call still work: check, threads, bt", "%s", what);
+	cause_fail(&p->cause, -EOPNOTSUPP, cause, "%s", what);
 }
 
 static void refuse_unreadable(struct preflight *p, const struct module *mod, const char *what)
@@ -299,10 +306,9 @@ static void refuse_unreadable(struct preflight *p, const struct module *mod, con
 
 	escape_copy(path, sizeof(path), mod->path, strlen(mod->path));
 	p->injectable = false;
-	diag_fail(&p->cause, -EOPNOTSUPP, HM_UNSUPPORTED, "no-symbols",
-		  "run it as root, so that the file can be opened through /proc/PID/map_files",
-		  "the file of %s cannot be read (%s): %s", what, path,
-		  strerror(mod->elf_error < 0 ? -mod->elf_error : mod->elf_error));
+	cause_fail(&p->cause, -EOPNOTSUPP, CAUSE_NO_SYMBOLS,
+		   "the file of %s cannot be read (%s): %s", what, path,
+		   strerror(mod->elf_error < 0 ? -mod->elf_error : mod->elf_error));
 }
 
 /* A static program holds of libc only what it uses itself, which need not be all that a call needs.
@@ -325,7 +331,7 @@ void preflight_modules(struct preflight *p, const struct modules *mods)
 	if (!p->injectable)
 		return;
 	if (modules_musl(mods)) {
-		refuse(p, "musl",
+		refuse(p, CAUSE_MUSL,
 		       "the program uses musl, whose allocator has no call that gives memory back");
 		return;
 	}
@@ -345,16 +351,16 @@ void preflight_modules(struct preflight *p, const struct modules *mods)
 		return;
 	}
 	if (main_mod && defines(main_mod, "runtime.mallocgc"))
-		refuse(p, "no-libc",
+		refuse(p, CAUSE_NO_LIBC,
 		       "the program is pure Go: no C library is in it, so there is no allocator to "
 		       "call");
 	else if (libc)
-		refuse(p, "static",
+		refuse(p, CAUSE_STATIC,
 		       "the program is static and malloc_trim was not linked into it (or its "
 		       "symbols "
 		       "were stripped)");
 	else
-		refuse(p, "no-libc",
+		refuse(p, CAUSE_NO_LIBC,
 		       "no C library was found in the program: static without symbols, or not C at "
 		       "all");
 }

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cause.h"
 #include "clock.h"
 #include "fault_point.h"
 #include "mem.h"
@@ -440,6 +441,12 @@ static int start_failed(struct proxy *p, int rc, const struct hm_block *b, struc
 		return diag_fail(d, -ESRCH, HM_DIED, "target-died",
 				 "look at its log or core for the cause",
 				 "process %d ended while our thread was starting", p->t->pid);
+	if (rc == -EMFILE)
+		return cause_fail(
+			d, rc, CAUSE_LIMIT_FILES,
+			"RLIMIT_NOFILE of process %d leaves too few descriptors: the proxy "
+			"thread could not %s",
+			(int)p->t->pid, step[at]);
 	return diag_fail(d, rc, HM_CALL_FAILED, "proxy-failed",
 			 "try --via direct; `check` shows limits and filters",
 			 "the proxy thread could not %s: %s", step[at], strerror(-rc));

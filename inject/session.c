@@ -87,7 +87,9 @@ int session_rehearse(const struct target *t, const struct modules *mods,
 		return rc;
 	rc = session_hold(s, CODE_ALLOC | CODE_LOADER | CODE_THREADS, d);
 	if (rc == 0) {
-		rc = session_ask_filter(s, d);
+		rc = session_map(s, d);
+		if (rc == 0 && session_unmap(s))
+			rc = diag_internal(d, -EIO, "removing the region");
 		back = session_give_up(s, rc, NULL, d);
 		rc = rc ? rc : back;
 		*held = s->b.held;

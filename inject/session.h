@@ -56,9 +56,16 @@ struct session;
 HM_MUST_CHECK int session_open(const struct target *t, const struct modules *mods,
 			       const struct session_opts *o, struct session **out, struct diag *d);
 /*
- * What opening a session would find, up to the point where it begins to change something: a thread
- * is held at a safe point, its seccomp filter is asked, and it is given back. Errors are those of
- * session_open. *held is what it cost.
+ * What would be refused for lack of symbols or of room, told from outside: nothing is held. Fills d
+ * as session_open would.
+ */
+HM_MUST_CHECK int session_foresee(const struct target *t, const struct modules *mods,
+				  const struct maps *maps, const struct session_opts *o,
+				  struct diag *d);
+/*
+ * What opening a session would find, up to the point where the payload would run: a thread is held
+ * at a safe point, its seccomp filter is asked, our memory is mapped and unmapped, and the thread
+ * is given back. Errors are those of session_open. *held is what it cost.
  */
 struct held;
 HM_MUST_CHECK int session_rehearse(const struct target *t, const struct modules *mods,

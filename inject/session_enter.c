@@ -8,12 +8,21 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "cause.h"
 #include "mem.h"
 #include "seccomp.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
+
+/* By somebody who started at the same moment: another place is tried. */
+static int place_taken(const struct session *s, int rc, struct diag *d)
+{
+	return cause_fail(d, rc, CAUSE_NO_ROOM,
+			  "%" PRIu64 " bytes at 0x%" PRIx64 " of the target are taken", s->r.size,
+			  s->r.base);
+}
 
 static int map_region(struct session *s, struct diag *d)
 {
@@ -34,10 +43,7 @@ static int map_region(struct session *s, struct diag *d)
 		rc = -EEXIST;
 	}
 	if (rc)
-		return diag_fail(d, rc, HM_CALL_FAILED, "no-memory",
-				 "look at its RLIMIT_AS, memory cgroup and vm.overcommit_memory",
-				 "mapping %" PRIu64 " bytes in the target failed: %s", s->r.size,
-				 strerror(-rc));
+		return rc == -EEXIST ? place_taken(s, rc, d) : session_no_room(s, rc, d);
 	return 0;
 }
 
@@ -64,10 +70,7 @@ static int make_writable(struct session *s, struct diag *d)
 	if (rc == 0)
 		return 0;
 	(void)!session_unmap(s);
-	return diag_fail(d, rc, HM_CALL_FAILED, "no-memory",
-			 "look at its RLIMIT_DATA, memory cgroup and vm.overcommit_memory",
-			 "%" PRIu64 " bytes of the target's memory cannot be made writable: %s",
-			 arg[1], strerror(-rc));
+	return session_no_room(s, rc, d);
 }
 
 int session_died(const struct session *s, struct diag *d)
@@ -118,7 +121,7 @@ static int target_changed(const struct session *s, struct diag *d)
 
 /* With a filter that does harm, our death would be the target's: it ends the suspension of the
  * filter. */
-int session_ask_filter(const struct session *s, struct diag *d)
+static int ask_filter(const struct session *s, struct diag *d)
 {
 	static const char *const harm[] = {
 		[SECCOMP_KILLS] = "would kill it for",
@@ -133,17 +136,27 @@ int session_ask_filter(const struct session *s, struct diag *d)
 	if (rc == 0)
 		return 0;
 	if (rc != -EACCES || !c.harm)
-		return diag_fail(d, rc, HM_UNSAFE, "seccomp-unread",
-				 "run heapmedic as root outside any seccomp filter",
-				 "the target's seccomp filter cannot be read: %s", strerror(-rc));
-	return diag_fail(
-		d, rc, HM_UNSAFE, "seccomp-kills",
-		s->mode == HM_MODE_PROXY && !seccomp_check(&s->b.th, HM_MODE_DIRECT, &direct)
-			? "--via direct does not need that call"
-			: "the commands that make no call work: check, threads, bt",
-		"the target's seccomp filter %s system call %ld (%s), should heapmedic be killed "
-		"meanwhile",
-		harm[c.harm], c.nr, c.name);
+		return cause_fail(d, rc, CAUSE_SECCOMP_UNREAD,
+				  "the target's seccomp filter cannot be read: %s", strerror(-rc));
+	return cause_fail(d, rc, CAUSE_SECCOMP_KILLS,
+			  "the target's seccomp filter %s system call %ld (%s), should heapmedic "
+			  "be killed meanwhile%s",
+			  harm[c.harm], c.nr, c.name,
+			  s->mode == HM_MODE_PROXY &&
+					  seccomp_check(&s->b.th, HM_MODE_DIRECT, &direct)
+				  ? "; a direct call needs it too"
+				  : "");
+}
+
+int session_map(struct session *s, struct diag *d)
+{
+	int rc = ask_filter(s, d);
+
+	if (rc == 0)
+		rc = map_region(s, d);
+	if (rc == 0)
+		rc = make_writable(s, d);
+	return rc;
 }
 
 /* Holds a thread, maps the region, starts the boot code. On success the thread is in it. */
@@ -153,7 +166,7 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 	int rc = status_read(s->t->procfd, "status", &st);
 
 	if (rc)
-		return target_gone(s->t, d);
+		return target_unreadable(s->t, "/status", rc, d);
 	rc = session_hold(s, forbid, d);
 	if (rc)
 		return rc;
@@ -162,11 +175,7 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 		rc = session_give_up(s, rc, NULL, d);
 		return rc == -ESTALE ? target_changed(s, d) : rc;
 	}
-	rc = session_ask_filter(s, d);
-	if (rc == 0)
-		rc = map_region(s, d);
-	if (rc == 0)
-		rc = make_writable(s, d);
+	rc = session_map(s, d);
 	if (rc)
 		return session_give_up(s, rc, NULL, d);
 	s->block.marker = borrow_marker(&s->b, &st);

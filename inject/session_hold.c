@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 
+#include "cause.h"
 #include "clock.h"
 #include "preflight.h"
 #include "threads.h"
@@ -31,14 +32,12 @@ static int search_failed(const struct session *s, const struct search *f, struct
 	uint64_t ms = s->o.deadline_ns / NS_PER_MS;
 
 	if (!f->tries)
-		return diag_fail(d, -EAGAIN, HM_UNSAFE, "no-safe-point",
-				 "`threads` lists them and why each is not usable",
-				 "no thread could be borrowed within %" PRIu64 " ms%s%s", ms,
-				 f->reason[0] ? ": " : "", f->reason);
-	return diag_fail(d, -EAGAIN, HM_UNSAFE, "no-safe-point",
-			 "nothing was touched; try again, or give it longer with --deadline 10s",
-			 "no safe point within %" PRIu64 " ms and %u tries: thread %d: %s", ms,
-			 f->tries, f->tid, f->reason);
+		return cause_fail(d, -EAGAIN, CAUSE_NO_SAFE_POINT,
+				  "no thread could be borrowed within %" PRIu64 " ms%s%s", ms,
+				  f->reason[0] ? ": " : "", f->reason);
+	return cause_fail(d, -EAGAIN, CAUSE_NO_SAFE_POINT,
+			  "no safe point within %" PRIu64 " ms and %u tries: thread %d: %s", ms,
+			  f->tries, f->tid, f->reason);
 }
 
 static bool traced_by_another(const struct session *s, pid_t tid)
@@ -81,9 +80,8 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 		why = s->b.sp.reason;
 		break;
 	case -EBUSY:
-		return diag_fail(d, rc, HM_UNSAFE, "stopped",
-				 "continue it (kill -CONT), then try again",
-				 "process %d is stopped by a signal", s->t->pid);
+		return cause_fail(d, rc, CAUSE_STOPPED, "process %d is stopped by a signal",
+				  s->t->pid);
 	case -ESRCH:
 		if (!target_alive(s->t))
 			return target_gone(s->t, d);

@@ -50,8 +50,11 @@ HM_MUST_CHECK int session_place(struct session *s, struct diag *d);
 HM_MUST_CHECK int session_hold(struct session *s, unsigned forbid, struct diag *d);
 /* Holds a thread, maps the region, starts the boot code. On success the thread is in it. */
 HM_MUST_CHECK int session_enter(struct session *s, unsigned forbid, struct diag *d);
-/* 0 if the held thread's seccomp filter allows what we do also when we are killed. Exit 6. */
-HM_MUST_CHECK int session_ask_filter(const struct session *s, struct diag *d);
+/* Asks the held thread's seccomp filter (exit 6), then maps the region. Nothing stays after an
+ * error. */
+HM_MUST_CHECK int session_map(struct session *s, struct diag *d);
+/* Why there was no room for our memory, with the errno of the call that said so. Fills d. */
+int session_no_room(const struct session *s, int err, struct diag *d);
 /* The held thread unmaps the region. */
 HM_MUST_CHECK int session_unmap(struct session *s);
 /* After an error with a thread held: gives it back and returns what to report; what is NULL where d

@@ -11,12 +11,16 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "cause.h"
 #include "leftover.h"
+#include "limits.h"
 #include "mem.h"
 
 #ifndef PTRACE_O_SUSPEND_SECCOMP
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
+
+#define OWN_DESCRIPTORS 12
 
 extern const unsigned char payload_begin[], payload_end[];
 
@@ -111,6 +115,14 @@ static void prepare_block(struct session *s)
 	memcpy(b->reap, s->reap, sizeof(b->reap));
 }
 
+static int large_tls(size_t size, struct diag *d)
+{
+	return cause_fail(d, -EOPNOTSUPP, CAUSE_LARGE_TLS,
+			  "a thread of the target needs %zu bytes of thread-local storage, more "
+			  "than we bring",
+			  size);
+}
+
 static int place_region(struct session *s, struct diag *d)
 {
 	size_t text = payload_len();
@@ -118,16 +130,13 @@ static int place_region(struct session *s, struct diag *d)
 
 	region_layout(&s->r, 0, s->mode, text, SESSION_SCRATCH, s->a.tls_size);
 	if (s->r.size > REGION_MAX)
-		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "large-tls", "use --via direct",
-				 "a thread of the target needs %zu bytes of thread-local storage, "
-				 "more than we bring",
-				 s->a.tls_size);
+		return large_tls(s->a.tls_size, d);
 	base = region_choose(&s->maps, s->r.size);
 	if (!base)
-		return diag_fail(d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-room", "try --via direct",
-				 "there is no room for %" PRIu64
-				 " bytes in the target's address space",
-				 s->r.size);
+		return cause_fail(d, -EOPNOTSUPP, CAUSE_NO_ROOM,
+				  "there is no room for %" PRIu64
+				  " bytes in the target's address space",
+				  s->r.size);
 	region_layout(&s->r, base, s->mode, text, SESSION_SCRATCH, s->a.tls_size);
 	return 0;
 }
@@ -143,28 +152,114 @@ int session_place(struct session *s, struct diag *d)
 	return rc;
 }
 
-static int choose_mode(struct session *s, const struct proc_status *st, struct diag *d)
+static int choose_mode(enum via via, const struct anchors *a, const struct proc_status *st,
+		       enum hm_mode *mode, struct diag *d)
 {
-	bool can = anchors_can_thread(&s->a);
+	bool can = anchors_can_thread(a);
 
-	switch (s->o.via) {
+	switch (via) {
 	case VIA_PROXY:
 		if (!can)
-			return diag_fail(
-				d, -EOPNOTSUPP, HM_UNSUPPORTED, "no-threads", "use --via direct",
+			return cause_fail(
+				d, -EOPNOTSUPP, CAUSE_NO_THREADS,
 				"the target has no pthread_create, or none of what it takes "
 				"to give a thread a stack (pthread_attr_setstack)");
-		s->mode = HM_MODE_PROXY;
+		*mode = HM_MODE_PROXY;
 		break;
 	case VIA_DIRECT:
-		s->mode = HM_MODE_DIRECT;
+		*mode = HM_MODE_DIRECT;
 		break;
 	case VIA_AUTO:
 		/* a second thread would switch glibc to its locked paths for good */
-		s->mode = st->threads > 1 && can ? HM_MODE_PROXY : HM_MODE_DIRECT;
+		*mode = st->threads > 1 && can ? HM_MODE_PROXY : HM_MODE_DIRECT;
 		break;
 	}
 	return 0;
+}
+
+static void need_of(const struct region *r, enum hm_mode mode, size_t mappings, struct need *out)
+{
+	out->mode = mode;
+	out->region = r->size;
+	out->writable = r->out + r->out_len - r->stack + r->pstack_len;
+	out->mappings = mappings;
+}
+
+/*
+ * A session opens the target's memory, its thread's descriptors and files of /proc: so many at once
+ * at most, beside the libraries that are open already.
+ */
+static int check_own_descriptors(const struct target *t, struct diag *d)
+{
+	int fd[OWN_DESCRIPTORS], rc = 0;
+	size_t n = 0;
+
+	while (n < OWN_DESCRIPTORS && rc == 0) {
+		fd[n] = fcntl(t->procfd, F_DUPFD_CLOEXEC, 0);
+		rc = fd[n] < 0 ? -errno : 0;
+		n += rc == 0;
+	}
+	while (n)
+		close(fd[--n]);
+	return rc ? diag_internal(d, rc, "preparing the session") : 0;
+}
+
+int session_foresee(const struct target *t, const struct modules *mods, const struct maps *maps,
+		    const struct session_opts *o, struct diag *d)
+{
+	enum hm_mode mode = HM_MODE_DIRECT;
+	struct anchors a;
+	struct region r;
+	struct room room;
+	struct need need;
+	int rc = check_own_descriptors(t, d);
+
+	if (rc == 0)
+		rc = anchors_find(mods, &a, d);
+	if (rc)
+		return rc;
+	rc = limits_read(t, &room);
+	if (rc)
+		return target_unreadable(t, "/status", rc, d);
+	rc = choose_mode(o->via, &a, &room.status, &mode, d);
+	if (rc)
+		return rc;
+	region_layout(&r, 0, mode, payload_len(), SESSION_SCRATCH, a.tls_size);
+	if (r.size > REGION_MAX)
+		return large_tls(a.tls_size, d);
+	need_of(&r, mode, maps->n, &need);
+	return limits_judge(&room, &need, d);
+}
+
+int session_no_room(const struct session *s, int err, struct diag *d)
+{
+	struct room room;
+	struct need need;
+	int rc;
+
+	if (limits_read(s->t, &room) == 0) {
+		const struct proc_status *st = &room.status;
+
+		need_of(&s->r, s->mode, s->maps.n, &need);
+		rc = limits_judge(&room, &need, d);
+		if (rc)
+			return rc;
+		/* mmap(2): a mapping that is locked at once (mlockall) would go over the limit */
+		if (err == -EAGAIN)
+			return cause_fail(d, err, CAUSE_LIMIT_LOCKED,
+					  "what process %d (%s) maps is locked (mlockall), %" PRIu64
+					  " bytes are, RLIMIT_MEMLOCK is %" PRIu64
+					  ", a call needs %" PRIu64 " more",
+					  (int)st->pid, st->name, st->vm_locked,
+					  room.limits.memlock, need.region);
+	}
+	if (err == -EACCES || err == -EPERM)
+		return cause_fail(d, err, CAUSE_NO_CODE,
+				  "process %d may not map memory that is executable: %s",
+				  (int)s->t->pid, strerror(-err));
+	return cause_fail(d, err, CAUSE_NO_MEMORY,
+			  "mapping %" PRIu64 " bytes in the target failed: %s", s->r.size,
+			  strerror(-err));
 }
 
 static int prepare_borrow(struct session *s, const struct proc_status *st)
@@ -201,8 +296,8 @@ int session_prepare(struct session *s, struct diag *d)
 		return rc;
 	rc = status_read(s->t->procfd, "status", &st);
 	if (rc)
-		return target_gone(s->t, d);
-	rc = choose_mode(s, &st, d);
+		return target_unreadable(s->t, "/status", rc, d);
+	rc = choose_mode(s->o.via, &s->a, &st, &s->mode, d);
 	if (rc == 0)
 		rc = session_maps(s, d);
 	if (rc)

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cause.h"
 #include "clock.h"
+#include "limits.h"
 #include "mem.h"
 
 /* pthread_create waits at most for locks that running threads hold for microseconds. */
@@ -21,6 +23,7 @@ static int boot_result(struct session *s, int *rc)
 static int create_failed(struct session *s, int boot_rc, struct diag *d)
 {
 	int err = proxy_errno(boot_rc);
+	struct room room;
 	int rc = session_unmap(s);
 
 	if (rc)
@@ -28,9 +31,11 @@ static int create_failed(struct session *s, int boot_rc, struct diag *d)
 	rc = borrow_return(&s->b);
 	if (rc)
 		return session_give_up(s, rc, NULL, d);
-	return diag_fail(d, err, HM_CALL_FAILED, "no-thread",
-			 "raise the pids limit of its cgroup or RLIMIT_NPROC, or use --via direct",
-			 "pthread_create in the target failed: %s", strerror(-err));
+	/* glibc makes EAGAIN of ENOMEM */
+	if (limits_read(s->t, &room) == 0 && limits_judge_thread(&room, d))
+		return err;
+	return cause_fail(d, err, CAUSE_NO_THREAD, "pthread_create in the target failed: %s",
+			  strerror(-err));
 }
 
 /*

@@ -140,7 +140,7 @@ bool stat_is_exiting(const char *text)
 
 /* ---- status */
 
-enum field_kind { F_NAME, F_CHAR, F_PID, F_INT, F_BOOL, F_ID4, F_HEX64, F_NSPID, F_FEATURES };
+enum field_kind { F_NAME, F_CHAR, F_PID, F_INT, F_BOOL, F_ID4, F_HEX64, F_KB, F_NSPID, F_FEATURES };
 
 static const struct field {
 	const char *key;
@@ -162,7 +162,11 @@ static const struct field {
 	{ "SigIgn", F_HEX64, offsetof(struct proc_status, sig_ignored) },
 	{ "SigCgt", F_HEX64, offsetof(struct proc_status, sig_caught) },
 	{ "CapEff", F_HEX64, offsetof(struct proc_status, cap_eff) },
+	{ "CapBnd", F_HEX64, offsetof(struct proc_status, cap_bnd) },
 	{ "CapPrm", F_HEX64, offsetof(struct proc_status, cap_prm) },
+	{ "VmSize", F_KB, offsetof(struct proc_status, vm_size) },
+	{ "VmLck", F_KB, offsetof(struct proc_status, vm_locked) },
+	{ "VmData", F_KB, offsetof(struct proc_status, vm_data) },
 	{ "Seccomp", F_INT, offsetof(struct proc_status, seccomp) },
 	{ "NoNewPrivs", F_BOOL, offsetof(struct proc_status, no_new_privs) },
 	{ "Kthread", F_BOOL, offsetof(struct proc_status, kthread) },
@@ -196,6 +200,17 @@ static int take_int(const char **s, int *out)
 	if (take_number(s, 10, &v) || v > INT32_MAX)
 		return -EINVAL;
 	*out = (int)v;
+	return 0;
+}
+
+/* "1234 kB" in bytes */
+static int take_kb(const char *s, uint64_t *out)
+{
+	uint64_t v;
+
+	if (take_number(&s, 10, &v) || v > UINT64_MAX / 1024)
+		return -EINVAL;
+	*out = v * 1024;
 	return 0;
 }
 
@@ -261,6 +276,8 @@ static int take_field(const struct field *f, const char *s, size_t len, struct p
 		return take_ids(s, dst);
 	case F_HEX64:
 		return take_number(&s, 16, dst);
+	case F_KB:
+		return take_kb(s, dst);
 	case F_NSPID:
 		take_nspid(s, out);
 		return 0;

@@ -18,8 +18,9 @@ struct proc_status {
 	int threads;
 	uint64_t sig_pending, shd_pending, sig_blocked, sig_ignored,
 		sig_caught; /* bit n-1 is signal n */
-	uint64_t cap_eff, cap_prm;
-	int seccomp; /* 0 off, 1 strict, 2 filter */
+	uint64_t cap_eff, cap_prm, cap_bnd;
+	uint64_t vm_size, vm_locked, vm_data; /* bytes; RLIMIT_AS, _MEMLOCK, _DATA bound them */
+	int seccomp;			      /* 0 off, 1 strict, 2 filter */
 	bool no_new_privs;
 	bool kthread;	   /* the Kthread line (Linux 6.8); see stat_is_kthread for older ones */
 	bool shadow_stack; /* x86_Thread_features: shstk */

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cause.h"
+
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -113,15 +115,12 @@ int target_check_proc(struct diag *d)
 	ssize_t n = readlink("/proc/self", self, sizeof(self) - 1);
 
 	if (n < 0)
-		return diag_fail(d, -ENOENT, HM_NOT_PERMITTED, "no-proc",
-				 "mount it: mount -t proc proc /proc",
-				 "/proc is not mounted here or not of this pid namespace");
+		return cause_fail(d, -ENOENT, CAUSE_NO_PROC,
+				  "/proc is not mounted here or not of this pid namespace");
 	self[n] = '\0';
 	if (strtol(self, NULL, 10) != (long)getpid())
-		return diag_fail(
-			d, -ENOENT, HM_NOT_PERMITTED, "no-proc",
-			"enter its mount namespace and its root too (nsenter -m -r), or mount a "
-			"fresh proc",
+		return cause_fail(
+			d, -ENOENT, CAUSE_NO_PROC,
 			"/proc is that of another pid namespace: it calls us %s, we are %d", self,
 			(int)getpid());
 	return 0;
@@ -135,14 +134,11 @@ static int no_such_process(pid_t pid, struct diag *d)
 		return err;
 	/* signal 0 only asks; EPERM means that it is there */
 	if (kill(pid, 0) == 0 || errno == EPERM)
-		return diag_fail(d, -EACCES, HM_NOT_PERMITTED, "hidden",
-				 "run as the same user or as root (proc is mounted with hidepid)",
-				 "process %d exists, but /proc/%d is hidden from us", (int)pid,
-				 (int)pid);
-	return diag_fail(d, -ESRCH, HM_GONE, "no-process",
-			 "it may have ended; pids are those of heapmedic's own pid namespace, in a "
-			 "container they differ from the host's",
-			 "no process has pid %d", (int)pid);
+		return cause_fail(d, -EACCES, CAUSE_HIDDEN,
+				  "process %d exists, but /proc/%d is hidden from us", (int)pid,
+				  (int)pid);
+	return cause_fail(d, -ESRCH, CAUSE_NO_PROCESS, "no process has pid %d, it may have ended",
+			  (int)pid);
 }
 
 static int check_pid(pid_t pid, struct diag *d)
@@ -151,54 +147,57 @@ static int check_pid(pid_t pid, struct diag *d)
 		return diag_fail(d, -EINVAL, HM_USAGE, "bad-pid", "give the number of a process",
 				 "%d is not a pid", (int)pid);
 	if (pid == getpid())
-		return diag_fail(d, -EINVAL, HM_USAGE, "own-pid",
-				 "give the number of another process",
-				 "%d is heapmedic itself, which cannot attach to itself", (int)pid);
+		return cause_fail(d, -EINVAL, CAUSE_OWN_PID,
+				  "%d is heapmedic itself, which cannot attach to itself",
+				  (int)pid);
 	return 0;
 }
 
 /* Refuses what is there but has no memory of its own to look at. */
 static int check_kind(pid_t pid, const struct proc_status *st, const char *stat, struct diag *d)
 {
-	if (st->tgid != st->pid) {
-		char hint[64];
-
-		snprintf(hint, sizeof(hint), "give the process: %d", (int)st->tgid);
-		return diag_fail(d, -EINVAL, HM_USAGE, "not-a-process", hint,
-				 "%d is a thread of process %d, not a process", (int)pid,
-				 (int)st->tgid);
-	}
+	if (st->tgid != st->pid)
+		return cause_fail(d, -EINVAL, CAUSE_NOT_A_PROCESS,
+				  "%d is a thread of process %d, not a process", (int)pid,
+				  (int)st->tgid);
 	if (st->kthread || stat_is_kthread(stat))
-		return diag_fail(d, -EINVAL, HM_UNSUPPORTED, "kernel-thread",
-				 "give the number of a user process",
-				 "%d (%s) is a kernel thread: it has no user memory", (int)pid,
-				 st->name);
+		return target_kernel_thread(pid, st->name, d);
 	if ((st->state == 'Z' || st->state == 'X') && st->threads > 1)
-		return diag_fail(
-			d, -EOPNOTSUPP, HM_UNSUPPORTED, "main-thread-ended",
-			"nothing can be done from outside; restart it when possible",
+		return cause_fail(
+			d, -EOPNOTSUPP, CAUSE_MAIN_THREAD_ENDED,
 			"the main thread of %d (%s) has ended, %d of its threads go on: the "
 			"kernel shows no memory for it",
 			(int)pid, st->name, st->threads - 1);
 	if (st->state == 'Z' || st->state == 'X')
-		return diag_fail(d, -ESRCH, HM_GONE, "zombie",
-				 "its memory is given back already; its parent has to wait for it",
-				 "%d (%s) is a zombie: it has ended, its parent is %d", (int)pid,
-				 st->name, (int)st->ppid);
+		return cause_fail(d, -ESRCH, CAUSE_ZOMBIE,
+				  "%d (%s) is a zombie: it has ended, its parent is %d", (int)pid,
+				  st->name, (int)st->ppid);
 	return 0;
+}
+
+int target_kernel_thread(pid_t pid, const char *name, struct diag *d)
+{
+	return cause_fail(d, -EINVAL, CAUSE_KERNEL_THREAD,
+			  "%d (%s) is a kernel thread: it has no user memory", (int)pid, name);
+}
+
+/* A limit of ours, of which the process knows nothing. */
+static int no_descriptors(pid_t pid, const char *name, int err, struct diag *d)
+{
+	if (err == -ENOMEM)
+		return diag_internal(d, err, "looking at the process");
+	return cause_fail(d, err, CAUSE_NO_DESCRIPTORS,
+			  "heapmedic has no descriptor left to open /proc/%d%s: %s", (int)pid, name,
+			  strerror(-err));
 }
 
 /* Neither "no such process" nor what hidepid=2 does: the entry is there. */
 static int closed_proc(pid_t pid, const char *name, int err, struct diag *d)
 {
-	bool limit = err == -EMFILE || err == -ENFILE;
-
-	return diag_fail(d, err, limit ? HM_INTERNAL : HM_NOT_PERMITTED,
-			 limit ? "no-descriptors" : "no-proc",
-			 limit ? "raise the limit of open files (ulimit -n 64)"
-			       : "run as the same user or as root (proc may be mounted with "
-				 "hidepid=1)",
-			 "/proc/%d%s cannot be read: %s", (int)pid, name, strerror(-err));
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+		return no_descriptors(pid, name, err, d);
+	return cause_fail(d, err, CAUSE_HIDDEN, "/proc/%d%s cannot be read: %s", (int)pid, name,
+			  strerror(-err));
 }
 
 /* procfd and pidfd of t are closed by the caller on error. */
@@ -298,8 +297,16 @@ bool target_alive(const struct target *t)
 
 int target_gone(const struct target *t, struct diag *d)
 {
-	return diag_fail(d, -ESRCH, HM_GONE, "gone", "nothing is left to do",
-			 "process %d (%s) has ended", (int)t->pid, t->comm);
+	return cause_fail(d, -ESRCH, CAUSE_GONE, "process %d (%s) has ended", (int)t->pid, t->comm);
+}
+
+int target_unreadable(const struct target *t, const char *name, int err, struct diag *d)
+{
+	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)
+		return no_descriptors(t->pid, name, err, d);
+	if (err == -ESRCH || err == -ENOENT || !target_alive(t))
+		return target_gone(t, d);
+	return diag_internal(d, err, name);
 }
 
 /* The main thread is on its way out, or out. */

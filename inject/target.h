@@ -45,6 +45,13 @@ bool target_ending(const struct target *t, bool suspected);
 
 /* Fills d with exit 3 "gone" and returns -ESRCH. */
 int target_gone(const struct target *t, struct diag *d);
+/*
+ * A file of it ("/status") could not be read: it is gone, or we have no descriptor or memory left,
+ * which must never be taken for its end. Fills d, returns a negative errno.
+ */
+int target_unreadable(const struct target *t, const char *name, int err, struct diag *d);
+/* Fills d with exit 5 "kernel-thread" and returns -EINVAL. */
+int target_kernel_thread(pid_t pid, const char *name, struct diag *d);
 
 /*
  * Reads the whole of a /proc file (path relative to dirfd) of at most max bytes into a malloc'ed,

@@ -142,9 +142,7 @@ int threads_read(const struct target *t, struct threads *out, struct diag *d)
 	memset(out, 0, sizeof(*out));
 	fd = openat(t->procfd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH
-			       ? target_gone(t, d)
-			       : diag_internal(d, -errno, "/proc/PID/task");
+		return target_unreadable(t, "/task", -errno, d);
 	dir = fdopendir(fd);
 	if (!dir) {
 		err = -errno;
@@ -156,7 +154,7 @@ int threads_read(const struct target *t, struct threads *out, struct diag *d)
 	if (!err && out->n)
 		return 0;
 	threads_free(out);
-	return err ? diag_internal(d, err, "/proc/PID/task") : target_gone(t, d);
+	return err ? target_unreadable(t, "/task", err, d) : target_gone(t, d);
 }
 
 void threads_free(struct threads *t)

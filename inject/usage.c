@@ -88,7 +88,7 @@ int usage_read(const struct target *t, struct usage *out, struct diag *d)
 	if (r == -EACCES || r == -EPERM)
 		return permit_explain(t, d);
 	if (r)
-		return diag_internal(d, r, "/proc/PID/smaps_rollup");
+		return target_unreadable(t, "/smaps_rollup", r, d);
 	r = usage_parse(text, out);
 	free(text);
 	if (r && !target_alive(t))

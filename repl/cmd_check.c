@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../agent/process.h"
+#include "../inject/cause.h"
 #include "context.h"
 
 #define CANDIDATES_TEXT 3

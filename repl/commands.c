@@ -9,14 +9,14 @@
 /* clang-format off */
 static const struct command rows[] = {
 	{ .name = "check", .flags = CMD_PASSIVE, .usage = "", .run = cmd_check, .effect = effect_check,
-	  .options = { [CHECK_HOLD] = { "hold", NULL, "hold a thread for a moment and ask its seccomp filter too" } },
+	  .options = { [CHECK_HOLD] = { "hold", NULL, "hold a thread for a moment: try memory, ask its seccomp filter" } },
 	  .help = "can calls be made, and if not why; nothing is held",
 	  .more = "Looks at permissions, architecture, seccomp, libc and threads and says what a\n"
 		  "command would meet: the allocators with their versions, the thread that would be\n"
 		  "borrowed, what is in the way. Its exit code is the one that a trim would fail\n"
-		  "with as far as that can be seen from outside. Two things can not: whether a thread\n"
-		  "comes to a safe point, and what a seccomp filter says. --hold finds out; nothing\n"
-		  "is changed by it.\n"
+		  "with as far as that can be seen from outside. Some things can not: whether a thread\n"
+		  "comes to a safe point, what a seccomp filter says, and whether memory can be had.\n"
+		  "--hold finds out by holding one; nothing of it stays.\n"
 		  "\n"
 		  "  heapmedic -p 4711 check\n"
 		  "  heapmedic -p 4711 check --hold\n" },

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -181,12 +182,28 @@ static int check_setuid(struct diag *d)
 			 (int)getuid(), (int)geteuid());
 }
 
+/*
+ * Each library of the target costs a descriptor. The soft limit is low for the sake of select(2)
+ * alone, which nobody here calls.
+ */
+static void raise_open_files(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur >= r.rlim_max)
+		return;
+	r.rlim_cur = r.rlim_max;
+	/* what is left of the limit may do as well; what does not says so itself */
+	(void)!setrlimit(RLIMIT_NOFILE, &r);
+}
+
 static enum hm_exit start(struct job *j, int argc, char **argv)
 {
 	struct diag d;
 	int err;
 
 	diag_clear(&d);
+	raise_open_files();
 	err = options_parse(argc, argv, &j->o, &d);
 	sink_init(&j->sink, stdout, stderr, j->o.set.color);
 	if (err || check_setuid(&d))

@@ -176,7 +176,7 @@ Test(hostile, two_at_once, .timeout = 300)
 	victim_stop(&v);
 }
 
-/* A proxy that cannot have descriptors says why, and all of it goes again. */
+/* Too few descriptors are seen beforehand. */
 Test(hostile, no_descriptors)
 {
 	static const rlim_t few[] = { 1, 3, 5 };
@@ -193,6 +193,46 @@ Test(hostile, no_descriptors)
 
 		cr_assert_eq(prlimit(v.pid, RLIMIT_NOFILE, &now, NULL), 0);
 		run(&r, v.pid, "trim", NULL);
+		run_expect(&r, 1);
+		cr_assert_not_null(strstr(r.err, "RLIMIT_NOFILE"), "%s", r.err);
+		run_free(&r);
+		cr_assert_eq(prlimit(v.pid, RLIMIT_NOFILE, &old, NULL), 0);
+		state_same(&v, &state, STATE_EXACT);
+	}
+	victim_stop(&v);
+}
+
+/*
+ * A proxy that cannot have them all the same says why, and all of it goes again. Under a seccomp
+ * filter each command starts a proxy of its own: the limit falls between two of one session.
+ */
+Test(hostile, no_descriptors_any_more)
+{
+	static const rlim_t few[] = { 1, 3, 5 };
+	static struct state state;
+	struct rlimit old;
+	struct victim v;
+	char pid[16];
+	const char *args[] = { "-p", pid, "-e", "trim", "-e", "sleep 1s", "-e", "trim", NULL };
+
+	if (geteuid() != 0)
+		cr_skip_test("only root may suspend a filter");
+	victim_start_named(&v, "filtered", "memfd_create", "log");
+	snprintf(pid, sizeof(pid), "%d", v.pid);
+	state_take(&v, &state);
+	cr_assert_eq(prlimit(v.pid, RLIMIT_NOFILE, NULL, &old), 0);
+	for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++) {
+		struct rlimit now = { few[i], old.rlim_max };
+		const struct run_opts o = { 0 };
+		struct run r;
+		pid_t lowers = fork();
+
+		if (lowers == 0) {
+			sleep_ns(500000000);
+			_exit(prlimit(v.pid, RLIMIT_NOFILE, &now, NULL) ? 1 : 0);
+		}
+		run_with(&r, &o, args);
+		cr_assert_eq(waitpid(lowers, NULL, 0), lowers);
 		run_expect(&r, 1);
 		cr_assert_not_null(strstr(r.err, "the proxy thread could not make"), "%s", r.err);
 		run_free(&r);

@@ -93,13 +93,13 @@ Test(preflight, traced_child)
 	snprintf(number, sizeof(number), "process %d", (int)getpid());
 	cr_assert_eq(ptrace(PTRACE_SEIZE, pid, NULL, NULL), 0);
 	run(pid, &p);
-	expect_cause(&p, false, HM_NOT_PERMITTED, "traced");
+	expect_cause(&p, false, HM_NOT_PERMITTED, "not-permitted-traced");
 	cr_expect_not_null(strstr(p.cause.text, number), "%s", p.cause.text);
 	/* the same while it is held */
 	cr_assert_eq(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL), 0);
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	run(pid, &p);
-	expect_cause(&p, false, HM_NOT_PERMITTED, "traced");
+	expect_cause(&p, false, HM_NOT_PERMITTED, "not-permitted-traced");
 	child_end(pid);
 }
 
@@ -203,11 +203,11 @@ Test(preflight, a_child_with_a_seccomp_filter)
 	if (may)
 		cr_expect(p.injectable, "suspends the filter: %s", p.cause.text);
 	else
-		expect_cause(&p, true, HM_NOT_PERMITTED, "seccomp");
+		expect_cause(&p, true, HM_NOT_PERMITTED, "not-permitted-seccomp");
 	/* under a filter of our own it is not allowed in any case */
 	allow_all();
 	run(pid, &p);
-	expect_cause(&p, true, HM_NOT_PERMITTED, "seccomp");
+	expect_cause(&p, true, HM_NOT_PERMITTED, "not-permitted-seccomp");
 	cr_expect_not_null(strstr(p.cause.text, "itself"), "%s", p.cause.text);
 	child_end(pid);
 }
@@ -266,7 +266,7 @@ Test(preflight, ptrace_is_forbidden_to_us)
 	pid_t pid = child_start(child_sleep, NULL);
 
 	cr_assert(child_reach_call(pid, pid, SYS_pause));
-	expect_answer(pid, forbid_ptrace, "seccomp-self", "heapmedic itself");
+	expect_answer(pid, forbid_ptrace, "not-permitted-seccomp-self", "heapmedic itself");
 	child_end(pid);
 }
 
@@ -284,7 +284,7 @@ Test(preflight, of_another_user)
 		cr_skip_test("needs root to become another user");
 	pid = child_start(child_sleep, NULL);
 	cr_assert(child_reach_call(pid, pid, SYS_pause));
-	expect_answer(pid, become_user, "other-user", "4242");
+	expect_answer(pid, become_user, "not-permitted-other-user", "4242");
 	child_end(pid);
 }
 
@@ -304,7 +304,7 @@ Test(preflight, a_process_that_is_not_dumpable)
 		cr_skip_test("needs root to become another user");
 	pid = child_start(undumpable, NULL);
 	cr_assert(child_reach_call(pid, pid, SYS_pause));
-	expect_answer(pid, become_user, "not-dumpable", "not dumpable");
+	expect_answer(pid, become_user, "not-permitted-not-dumpable", "not dumpable");
 	child_end(pid);
 }
 

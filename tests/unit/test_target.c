@@ -188,7 +188,7 @@ Test(target, refuses_a_thread_and_names_its_process)
 	expect_refused((pid_t)*tid, -EINVAL, HM_USAGE, "not-a-process");
 	cr_assert_eq(target_open((pid_t)*tid, &t, &d), -EINVAL);
 	snprintf(number, sizeof(number), "%d", (int)pid);
-	cr_assert_not_null(strstr(d.hint, number), "%s", d.hint);
+	cr_assert_not_null(strstr(d.text, number), "%s", d.text);
 	child_end(pid);
 }
 

@@ -98,17 +98,20 @@ static void set_up(const char *what)
 
 int main(int argc, char **argv)
 {
-	static char *kept[64];
+	static char *kept[16];
+	pthread_attr_t small;
 	pthread_t th;
 
 	if (argc != 2)
 		wrong("usage: limited WHAT");
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 16; i++)
 		memset(kept[i] = malloc(100000), i, 100000);
-	for (int i = 0; i < 63; i++)
+	for (int i = 0; i < 15; i++)
 		free(kept[i]);
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 131072);
 	for (int i = 0; i < 2; i++)
-		if (pthread_create(&th, NULL, idle, NULL))
+		if (pthread_create(&th, &small, idle, NULL))
 			wrong("no thread");
 	wait_started(2);
 	set_up(argv[1]);

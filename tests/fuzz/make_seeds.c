@@ -339,6 +339,57 @@ static void block_seeds(void)
 	write_seed("leftover", "done", &s);
 }
 
+/* Symbol i of the library that fuzz_replies.c makes. */
+#define SYMBOL(i) (0x300000000000ULL + 0x1000 * (i))
+
+static void reply_seeds(void)
+{
+	/* which one, result, scratch memory */
+	static const struct {
+		const char *name;
+		unsigned which, result, scratch;
+	} calls[] = {
+		{ "version", 0, 0, 64 },     { "decay", 1, 0, 64 },
+		{ "write", 1 + 16, 0, 80 },  { "refused", 1 + 16, 14, 0 },
+		{ "stats", 3, 0, 96 },	     { "purge", 40, 0, 0 },
+		{ "info", 32, 0, 0 },	     { "malloc-stats", 33, 0, 0 },
+		{ "print", 34, 0, 0 },	     { "trim", 35, 1, 0 },
+		{ "direct", 33 + 64, 0, 0 }, { "direct-print", 34 + 64, 0, 0 },
+	};
+	static const char text[] = "text\x1b of the allocator\n";
+	static unsigned char scratch[96], file[224];
+	uint64_t v = SYMBOL(6), lost = 0, eight = 8;
+	uint32_t magic = 0xfbad2087, fd = 2;
+
+	v = SYMBOL(9);
+	memcpy(scratch + 16, &v, 8);
+	memcpy(scratch + 32, &eight, 8);
+	memcpy(file, &magic, 4);
+	memcpy(file + 112, &fd, 4);
+	memcpy(file + 136, &v, 8);
+	memcpy(file + 216, &v, 8);
+	v = SYMBOL(6);
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		struct seed s = { .n = 0 };
+
+		put_number(&s, calls[i].which, 1);
+		put_number(&s, sizeof(text) - 1, 1);
+		put(&s, text, sizeof(text) - 1);
+		for (size_t k = 0; k < 3; k++)
+			put_number(&s, calls[i].result, 8);
+		put_number(&s, calls[i].scratch, 2);
+		put(&s, scratch, calls[i].scratch);
+		put_piece(&s, SYMBOL(5), &v, 8);
+		put_piece(&s, SYMBOL(6), file, sizeof(file));
+		put_piece(&s, SYMBOL(9),
+			  "\0\0\0\0"
+			  "5.3.0-0-g12",
+			  16);
+		put_piece(&s, 0x600000011000 + offsetof(struct hm_block, out_lost), &lost, 8);
+		write_seed("replies", calls[i].name, &s);
+	}
+}
+
 static void seccomp_seeds(void)
 {
 	static const struct sock_filter f[] = {
@@ -388,6 +439,7 @@ int main(int argc, char **argv)
 	unwind_seeds();
 	memory_seeds();
 	block_seeds();
+	reply_seeds();
 	seccomp_seeds();
 	return 0;
 }

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What the calls into a target bring back: results, scratch memory and captured text are all of its
+ * choice. The calls themselves are replaced. The input is a byte that says which, the length of the
+ * text (1 byte) and the text, the results, the length of the scratch memory (2 bytes) and that, and
+ * memory.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../agent/ctl_rule.h"
+#include "../../agent/glibc.h"
+#include "../../agent/jemalloc.h"
+#include "../../agent/process.h"
+#include "../../inject/session_parts.h"
+#include "fuzz.h"
+
+/* last: its EV_NONE is a macro */
+#include <elf.h>
+
+const char fuzz_name[] = "replies";
+
+#define BASE  0x600000000000ULL
+#define RANGE 0x1000ULL /* between two symbols */
+
+#define CALLS 3
+
+static struct {
+	uint64_t ret[CALLS];
+	const uint8_t *scratch;
+	size_t len;
+} reply;
+static struct session session;
+static unsigned char scratch[SESSION_SCRATCH];
+
+/* What waits for a lock of the target waits no time here. */
+int nanosleep(const struct timespec *t, struct timespec *left)
+{
+	(void)t, (void)left;
+	return 0;
+}
+
+/* ---- in place of agent/process.c */
+int process_session(struct process *p, struct diag *d)
+{
+	(void)d;
+	p->session = &session;
+	return 0;
+}
+
+int process_calls(struct process *p, struct call *v, size_t n, struct diag *d)
+{
+	(void)p, (void)d;
+	for (size_t i = 0; i < n && i < CALLS; i++) {
+		FUZZ_CHECK(v[i].fn != 0);
+		v[i].ret = reply.ret[i];
+		v[i].ns = reply.ret[CALLS - 1];
+	}
+	memcpy(scratch, reply.scratch, reply.len < session.used ? reply.len : session.used);
+	return 0;
+}
+
+int process_call(struct process *p, uint64_t fn, const uint64_t arg[6], uint64_t *ret, uint64_t *ns,
+		 struct diag *d)
+{
+	struct call c = { .fn = fn };
+	int rc;
+
+	memcpy(c.arg, arg, sizeof(c.arg));
+	rc = process_calls(p, &c, 1, d);
+	if (ret)
+		*ret = c.ret;
+	if (ns)
+		*ns = c.ns;
+	return rc;
+}
+
+const struct allocator *process_allocator(const struct process *p, const char *name)
+{
+	(void)name;
+	return &p->allocs.v[0];
+}
+
+/* ---- a library with these symbols */
+static const char names[][20] = { "malloc_info", "malloc_stats",
+				  "malloc_trim", "mallopt",
+				  "stderr",	 "_IO_2_1_stderr_",
+				  "mallctl",	 "malloc_stats_print" };
+#define N (sizeof(names) / sizeof(names[0]))
+
+static struct elf_file *library(void)
+{
+	static struct {
+		Elf64_Ehdr eh;
+		Elf64_Shdr sh[3];
+		Elf64_Sym sym[N + 1];
+		char str[1 + sizeof(names)];
+	} f;
+	static struct elf_file *e;
+
+	if (e)
+		return e;
+	memcpy(f.eh.e_ident, "\177ELF\2\1\1", 7);
+	f.eh.e_type = ET_DYN;
+	f.eh.e_machine = EM_X86_64;
+	f.eh.e_version = EV_CURRENT;
+	f.eh.e_shoff = sizeof(f.eh);
+	f.eh.e_shnum = 3;
+	f.eh.e_ehsize = sizeof(f.eh);
+	f.eh.e_shentsize = sizeof(f.sh[0]);
+	f.sh[1] = (Elf64_Shdr){ .sh_type = SHT_DYNSYM,
+				.sh_offset = (size_t)((char *)f.sym - (char *)&f),
+				.sh_size = sizeof(f.sym),
+				.sh_entsize = sizeof(f.sym[0]),
+				.sh_link = 2 };
+	f.sh[2] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+				.sh_offset = (size_t)(f.str - (char *)&f),
+				.sh_size = sizeof(f.str) };
+	memcpy(f.str + 1, names, sizeof(names));
+	for (size_t i = 0; i < N; i++)
+		f.sym[i + 1] = (Elf64_Sym){ .st_name = (Elf64_Word)(1 + i * sizeof(names[0])),
+					    .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					    .st_shndx = 1,
+					    .st_value = RANGE * (i + 1) };
+	FUZZ_CHECK(elf_file_open(fuzz_file(&f, sizeof(f)), &e) == 0);
+	return e;
+}
+
+/* ---- the calls */
+static void one_ctl(struct process *p, const char *name, const char *text)
+{
+	const struct ctl_name *row = ctl_find(name);
+	struct ctl_value value, old;
+	char buf[1100];
+	struct diag d;
+	bool write;
+	int rc;
+
+	diag_clear(&d);
+	FUZZ_CHECK(row != NULL);
+	write = text[0] && ctl_value_parse(row, text, &value, &d) == 0;
+	rc = jemalloc_ctl(p, &p->allocs.v[0], name, row, write ? &value : NULL, &old, &d);
+	FUZZ_CHECK(rc <= 0);
+	if (rc) {
+		fuzz_diag(&d);
+		return;
+	}
+	ctl_value_format(&old, buf, sizeof(buf));
+	fuzz_printable(buf, strlen(buf), "");
+}
+
+static void purge(struct process *p)
+{
+	char call[48];
+	uint64_t ns;
+	struct diag d;
+	int result = 0, rc;
+
+	diag_clear(&d);
+	rc = jemalloc_purge(p, &p->allocs.v[0], JEMALLOC_ALL, &result, &ns, call, sizeof(call), &d);
+	FUZZ_CHECK(rc <= 0);
+	if (rc)
+		fuzz_diag(&d);
+}
+
+static void texts(struct process *p, unsigned which)
+{
+	char *opts[] = { (char *)"J" }, *text = NULL;
+	struct allocator *a = &p->allocs.v[0];
+	struct trim_part part = { 0 };
+	struct diag d;
+	size_t len = 0;
+	int rc;
+
+	diag_clear(&d);
+	if (which == 0)
+		rc = glibc_malloc_info(p, a, &text, &len, &d);
+	else if (which == 1)
+		rc = glibc_ops.stats(p, a, 0, NULL, &text, &d);
+	else if (which == 2)
+		rc = jemalloc_ops.stats(p, a, 1, opts, &text, &d);
+	else if (which == 3)
+		rc = glibc_ops.trim(p, a, 4096, &part, &d);
+	else
+		rc = jemalloc_ops.trim(p, a, 0, &part, &d);
+	FUZZ_CHECK(rc <= 0);
+	if (rc) {
+		fuzz_diag(&d);
+		FUZZ_CHECK(!text);
+	} else if (text) {
+		FUZZ_CHECK(!len || text[len] == '\0');
+	}
+	free(text);
+}
+
+static void run(struct process *p, unsigned which)
+{
+	static const char *const ctls[] = { "version",	     "arena.0.dirty_decay_ms",
+					    "epoch",	     "stats.allocated",
+					    "prof.active",   "arenas.narenas",
+					    "arena.0.purge", "opt.dss" };
+	const char *value[] = { "", "1", "-1", "x" };
+
+	if (which < 32)
+		one_ctl(p, ctls[which % 8], value[which / 8]);
+	else if (which < 40)
+		texts(p, which - 32);
+	else
+		purge(p);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char status[] = "State:\tS\nTgid:\t7\nPid:\t7\nThreads:\t1\n";
+	static unsigned char payload[64];
+	struct module mod = { .path = (char *)"x", .elf = library(), .bias = BASE / 2 };
+	struct process p = { .t = { .pid = FUZZ_PID, .pidfd = -1, .procfd = fuzz_procfd() },
+			     .mods = { .v = &mod, .n = 1 } };
+	struct fuzz_input in = { data, size };
+	unsigned which;
+	size_t len;
+	const uint8_t *text;
+
+	which = (unsigned)fuzz_number(&in, 1);
+	text = fuzz_bytes(&in, (size_t)fuzz_number(&in, 1), &len);
+	p.allocs.v[0].mod = &mod;
+	p.allocs.n = 1;
+	session = (struct session){
+		.t = &p.t, .mode = HM_MODE_PROXY, .scratch = scratch, .text = payload
+	};
+	session.proxy.out = fuzz_file(text, len);
+	if (which & 64) {
+		session.mode = HM_MODE_DIRECT;
+		session.captured = fuzz_text(text, len);
+		session.captured_len = len;
+		fuzz_proc_file("status", status, sizeof(status) - 1);
+	}
+	region_layout(&session.r, BASE, HM_MODE_PROXY, 1, SESSION_SCRATCH, 0);
+	for (size_t i = 0; i < CALLS; i++)
+		reply.ret[i] = fuzz_number(&in, 8);
+	reply.scratch = fuzz_bytes(&in, (size_t)fuzz_number(&in, 2), &reply.len);
+	fuzz_memory(&in);
+	run(&p, which & 63);
+	close(session.proxy.out);
+	free(session.captured);
+	return 0;
+}

@@ -390,6 +390,40 @@ static void reply_seeds(void)
 	}
 }
 
+static void thread_seeds(void)
+{
+	static const char maps[] = "400000-404000 r-xp 00000000 08:01 7 /bin/x\n"
+				   "7ffff0000000-7ffff0040000 rw-p 00000000 00:00 0 \n"
+				   "7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0 [stack]\n";
+	static const char stat[] = "9 (a) b) S 1 9 9 0 -1 4194560 0 0 0 0 5 3 0 0 20 0 5 0 88123";
+	static const char call[] = "7 0x1 0x1 0xffffffff 0x0 0x0 0x0 0x7ffff0020000 0x400123\n";
+	const uint64_t sp = 0x7ffff0020000, tp = 0x7ffff003f000;
+	const uint64_t tcb[3] = { tp, 0, tp };
+	uint64_t stack[64] = { 0x400123, 0x46505853, 0x400456 };
+	const uint32_t tid = 7;
+
+	for (int i = 0; i < 2; i++) {
+		struct seed s = { .n = 0 };
+
+		put_number(&s, sizeof(maps) - 1, 2);
+		put(&s, maps, sizeof(maps) - 1);
+		put_number(&s, sizeof(stat) - 1, 1);
+		put(&s, stat, sizeof(stat) - 1);
+		put_number(&s, sizeof(call) - 1, 1);
+		put(&s, call, sizeof(call) - 1);
+		put_number(&s, i ? 0x7ffffffef000 : sp, 6);
+		put_number(&s, 0x400123, 6);
+		put_number(&s, i ? 0 : tp, 6);
+		put_piece(&s, i ? 0x7ffffffef000 : sp, stack, sizeof(stack));
+		put_piece(&s, tp, tcb, sizeof(tcb));
+		put_piece(&s, tp + 0x2d0, &tid, 4);
+		/* all pages of the stack are there */
+		for (uint64_t at = sp + 4096; at < tp; at += 4096)
+			put_piece(&s, at, stack + 32, 1);
+		write_seed("threads", i ? "main" : "other", &s);
+	}
+}
+
 static void seccomp_seeds(void)
 {
 	static const struct sock_filter f[] = {
@@ -440,6 +474,7 @@ int main(int argc, char **argv)
 	memory_seeds();
 	block_seeds();
 	reply_seeds();
+	thread_seeds();
 	seccomp_seeds();
 	return 0;
 }

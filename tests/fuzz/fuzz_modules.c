@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * All that is known of a target's modules, from its maps, auxiliary vector and memory alone: the
- * files cannot be opened. The input is the number of descriptors left (1 byte: images are copied
- * where there are none), the text of maps (2 bytes of length before it), the auxiliary vector
- * (1 byte), then memory.
+ * All that is known of a target's modules, from its maps, auxiliary vector and memory. Of the files
+ * only the program's can be opened, which holds what is in memory. The input is the text of maps
+ * (2 bytes of length before it), the auxiliary vector (1 byte), then memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "../../inject/anchors.h"
 #include "../../inject/image.h"
+#include "../../inject/mem.h"
 #include "../../inject/modules.h"
 #include "../../inject/tls.h"
 #include "../../inject/unwind.h"
@@ -66,6 +66,14 @@ static void copies(const struct maps *maps)
 	}
 }
 
+static void make_exe(const struct maps *maps)
+{
+	static char file[32768];
+	ssize_t n = maps->n ? mem_read_some(FUZZ_PID, maps->v[0].start, file, sizeof(file)) : 0;
+
+	fuzz_proc_file("exe", file, n > 0 ? (size_t)n : 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = { data, size };
@@ -82,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	fuzz_proc_file("auxv", p, len);
 	fuzz_memory(&in);
+	make_exe(&maps);
 	diag_clear(&d);
 	if (modules_load(&t, &maps, &mods, &d)) {
 		fuzz_diag(&d);

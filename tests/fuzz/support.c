@@ -96,8 +96,12 @@ int fuzz_procfd(void)
 
 	if (fd >= 0)
 		return fd;
-	snprintf(proc_dir, sizeof(proc_dir), "/tmp/heapmedic-fuzz-XXXXXX");
-	FUZZ_CHECK(mkdtemp(proc_dir) != NULL);
+	/* in memory where that is possible: targets write files for each input */
+	strcpy(proc_dir, "/dev/shm/heapmedic-fuzz-XXXXXX");
+	if (!mkdtemp(proc_dir)) {
+		strcpy(proc_dir, "/tmp/heapmedic-fuzz-XXXXXX");
+		FUZZ_CHECK(mkdtemp(proc_dir) != NULL);
+	}
 	atexit(remove_dir);
 	fd = open(proc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	FUZZ_CHECK(fd >= 0);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_PEEK_H
+#define HM_PEEK_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "diag.h"
+#include "maps.h"
+#include "reader.h"
+#include "target.h"
+
+/*
+ * A look into a process's writable private memory that leaves no trace: only pages that are present
+ * are read (a read of any other makes the kernel put a page there: RSS grows, or swap is read). A
+ * page that was never touched reads as zeros, as the process itself would find it; so does an
+ * absent page of a file's private mapping. A swapped one is -ENODATA.
+ *
+ * What was read is kept, a page at a time, until reader.refresh: walking a list of small blocks
+ * would else be a system call for each of them.
+ */
+struct peek;
+
+/* maps are copied. -ESRCH, -EACCES (d filled, except for -ESRCH of a process that is gone: then it
+ * says so too). */
+HM_MUST_CHECK int peek_open(const struct target *t, const struct maps *maps, struct peek **out,
+			    struct diag *d);
+void peek_close(struct peek *p); /* may be NULL */
+/* Valid as long as p. refresh also reads the maps again. */
+const struct reader *peek_reader(const struct peek *p);
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Counters are never trusted: the lists are walked. In 2.42 and later a counter tells how many
+ * more blocks a list would take, before it is how many it holds.
+ */
+#include "glibc_tcache.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "glibc_walk.h"
+
+#define TCACHE_MAX 760U
+#define LIST_MAX   65536U
+#define LISTS_MIN  3U
+#define SLOTS_MAX  127U /* as many as a tunable allows */
+
+struct cache {
+	const struct glibc_view *v;
+	const struct glibc_arena *a;
+	const struct glibc_tcache_row *row;
+	uint64_t at;
+	unsigned char raw[TCACHE_MAX];
+};
+
+static unsigned counter(const struct cache *c, unsigned i)
+{
+	uint16_t v = c->raw[i];
+
+	if (c->row->count_size == 2)
+		memcpy(&v, c->raw + (size_t)2 * i, sizeof(v));
+	return v;
+}
+
+static uint64_t head(const struct cache *c, unsigned i)
+{
+	uint64_t v;
+
+	memcpy(&v, c->raw + c->row->entries + (size_t)8 * i, sizeof(v));
+	return v;
+}
+
+static int fault(const struct cache *c, enum glibc_fault_kind kind, unsigned i, uint64_t at,
+		 uint64_t value, struct glibc_fault *f)
+{
+	return glibc_fault_at(c->a, kind, PLACE_TCACHE, i, at, value, f);
+}
+
+/* A block (not its chunk) of list i; *next is the one it leads to. */
+static int take_block(const struct cache *c, unsigned i, uint64_t block, uint64_t *next,
+		      uint64_t *size)
+{
+	uint64_t words[2]; /* size, and the link behind it */
+	const struct reader *r = c->v->r;
+	int rc;
+
+	if (block % GLIBC_ALIGN || block < 4096)
+		return -EFAULT;
+	rc = r->read(r->ctx, block - 8, words, sizeof(words));
+	if (rc)
+		return rc;
+	*size = words[0] & ~(uint64_t)CHUNK_BITS;
+	if ((words[0] & CHUNK_MMAPPED) || *size < GLIBC_MINSIZE ||
+	    (i < c->row->small && *size != GLIBC_MINSIZE + (uint64_t)16 * i))
+		return i < c->row->small ? -EFAULT : 0;
+	*next = glibc_link_decode(c->v->version >= GLIBC_SAFE_LINKING ? LINKS_SAFE : LINKS_PLAIN,
+				  block, words[1]);
+	return 0;
+}
+
+static int walk_list(const struct cache *c, unsigned i, struct glibc_tcache *out,
+		     struct glibc_fault *f)
+{
+	uint64_t block = head(c, i), from = c->at, mark = 0;
+
+	for (unsigned n = 0; block; n++) {
+		uint64_t next = 0, size = 0;
+		int rc = take_block(c, i, block, &next, &size);
+
+		if (rc == -EFAULT)
+			return fault(c, FAULT_TCACHE, i, from, block, f);
+		if (rc)
+			return rc;
+		if (block == mark || n > LIST_MAX)
+			return fault(c, FAULT_LOOP, i, block, block, f);
+		if ((n & (n - 1)) == 0)
+			mark = block;
+		out->blocks++;
+		out->bytes += size;
+		from = block;
+		block = next;
+	}
+	return 0;
+}
+
+/*
+ * Do the counters and heads tell one story? A block of the program's own, in the place of a cache
+ * that is gone, does not: all lists agree (one may be changing), and several are in use.
+ */
+static bool looks_like_one(const struct cache *c)
+{
+	bool slots = c->row->first >= 42;
+	unsigned good = 0, lists = 0;
+
+	for (unsigned i = 0; i < c->row->bins; i++) {
+		uint64_t h = head(c, i);
+		unsigned n = counter(c, i);
+
+		lists += h && n;
+		good += slots ? n <= SLOTS_MAX : (h == 0) == (n == 0);
+	}
+	return lists >= LISTS_MIN && good + 1 >= c->row->bins;
+}
+
+static const struct glibc_tcache_row *row_of(const struct glibc_view *v, uint64_t chunk_size)
+{
+	const struct glibc_tcache_row *rows;
+	size_t n = glibc_tcache_rows(&rows);
+
+	for (size_t i = 0; i < n; i++) {
+		/* the chunk of a block has a header of 8 bytes and is a multiple of 16 */
+		uint64_t want = ((uint64_t)rows[i].size + 8 + 15) & ~(uint64_t)15;
+
+		if (want == chunk_size && v->version >= 26)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+int glibc_tcache_read(const struct glibc_view *v, const struct glibc_arena *a, uint64_t at,
+		      struct glibc_tcache *out, struct glibc_fault *f)
+{
+	struct cache c = { .v = v, .a = a, .at = at };
+	uint64_t size;
+	int rc = v->r->read(v->r->ctx, at - 8, &size, sizeof(size));
+
+	*out = (struct glibc_tcache){ .at = at };
+	if (rc)
+		return rc == -EFAULT ? -ENOENT : rc;
+	c.row = row_of(v, size & ~(uint64_t)CHUNK_BITS);
+	if (!c.row)
+		return -ENOENT;
+	rc = v->r->read(v->r->ctx, at, c.raw, c.row->size);
+	if (rc)
+		return rc == -EFAULT ? -ENOENT : rc;
+	if (!looks_like_one(&c))
+		return -ENOENT;
+	out->row = c.row;
+	for (unsigned i = 0; i < c.row->bins && !rc; i++)
+		rc = walk_list(&c, i, out, f);
+	return rc;
+}
+
+int glibc_tcache_check(const struct glibc_view *v, const struct glibc_arena *a,
+		       struct glibc_fault *f)
+{
+	struct glibc_tcache t;
+	uint64_t first = 0;
+	int rc;
+
+	for (size_t i = 0; i < a->heaps; i++)
+		if (a->index == 0 || glibc_heap_of(v, a->at) == a->heap[i].at)
+			first = a->heap[i].first;
+	if (!first)
+		return 0;
+	rc = glibc_tcache_read(v, a, first + GLIBC_CHUNK_HEADER, &t, f);
+	return rc == -ENOENT ? 0 : rc;
+}

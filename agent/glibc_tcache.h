@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_GLIBC_TCACHE_H
+#define HM_GLIBC_TCACHE_H
+#include "glibc_arena.h"
+
+/* A thread's cache of freed blocks (tcache_perthread_struct). */
+struct glibc_tcache {
+	uint64_t at; /* of the struct */
+	const struct glibc_tcache_row *row;
+	uint64_t blocks, bytes; /* that it holds; they count as in use everywhere else */
+};
+
+/*
+ * Reads the cache whose struct begins at `at` and walks its lists; what they hold may be of any
+ * arena. 0; -EBADMSG with f filled where an entry is none; -ENOENT if there is no cache of a layout
+ * that the version allows; -ENODATA; -ESRCH.
+ */
+HM_MUST_CHECK int glibc_tcache_read(const struct glibc_view *v, const struct glibc_arena *a,
+				    uint64_t at, struct glibc_tcache *out, struct glibc_fault *f);
+/*
+ * The cache of the thread that has made the arena: its first chunk. 0 also where that is none, or
+ * the thread has ended and its place was used again.
+ */
+HM_MUST_CHECK int glibc_tcache_check(const struct glibc_view *v, const struct glibc_arena *a,
+				     struct glibc_fault *f);
+#endif

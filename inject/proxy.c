@@ -16,6 +16,7 @@
 #include "cause.h"
 #include "clock.h"
 #include "fault_point.h"
+#include "last_words.h"
 #include "mem.h"
 
 #define START_LIMIT (5 * NS_PER_SEC)
@@ -196,8 +197,8 @@ static int wait_reply(struct proxy *p)
 	return rc ? rc : tracee_pass(&p->th, PTRACE_CONT);
 }
 
-/* What the thread said last, for the report of an abort: the allocator's own message. */
-static void last_words(const struct proxy *p, char *buf, size_t size)
+/* What the thread said last: for an abort the allocator's own message, as a rule. */
+static void last_output(const struct proxy *p, char *buf, size_t size)
 {
 	char text[256];
 	ssize_t n = p->out >= 0 ? pread(p->out, text, sizeof(text), 0) : -1;
@@ -213,9 +214,12 @@ static void last_words(const struct proxy *p, char *buf, size_t size)
 static int fault(struct proxy *p, struct diag *d)
 {
 	int sig = p->th.event.sig;
-	char words[300];
+	char words[300] = "";
 
-	last_words(p, words, sizeof(words));
+	if (sig == SIGABRT)
+		last_words_read(p->t->pid, p->abort_msg, words, sizeof(words));
+	if (!words[0])
+		last_output(p, words, sizeof(words));
 	p->lost = true;
 	/* the signal is the target's own now: nobody can say that its heap is still whole */
 	(void)!tracee_detach(&p->th, sig);

@@ -22,6 +22,7 @@ struct proxy {
 	unsigned long options;	 /* PTRACE_O_* while it is traced */
 	int request, reply, out; /* our ends; -1 if not open */
 	int childfd;		 /* signalfd of SIGCHLD */
+	uint64_t abort_msg;	 /* see last_words.h; 0 unknown */
 	bool lost; /* a call is still running, or it is gone: nothing but proxy_end is possible */
 	const volatile sig_atomic_t *cancel;
 };

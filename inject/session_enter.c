@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "cause.h"
+#include "last_words.h"
 #include "mem.h"
 #include "seccomp.h"
 
@@ -205,14 +206,19 @@ int session_left_running(struct session *s, int rc, struct diag *d)
 
 int session_fault(struct session *s, int sig, struct diag *d)
 {
-	int rc = session_unmap(s);
+	char words[300] = "";
+	int rc;
 
+	if (sig == SIGABRT)
+		last_words_read(s->t->pid, s->abort_msg, words, sizeof(words));
+	rc = session_unmap(s);
 	if (rc == 0)
 		rc = borrow_return(&s->b);
 	if (rc)
 		return session_give_up(s, rc, "taking the thread out of a fault", d);
-	return diag_fail(d, -EFAULT, HM_DIED, "call-faulted",
-			 "its heap may be damaged or locked; plan a restart and keep a core",
-			 "the call ended in signal %d (SIG%s) and was undone; thread %d runs on",
-			 sig, sigabbrev_np(sig), s->b.sp.tid);
+	return diag_fail(
+		d, -EFAULT, HM_DIED, "call-faulted",
+		"its heap may be damaged or locked; plan a restart and keep a core",
+		"the call ended in signal %d (SIG%s)%s%s, and was undone; thread %d runs on", sig,
+		sigabbrev_np(sig), words[0] ? ", the allocator said: " : "", words, s->b.sp.tid);
 }

@@ -25,7 +25,8 @@ struct session {
 	enum hm_mode mode;
 	struct proxy proxy;
 	bool proxy_on;
-	bool running; /* a direct call was left behind */
+	uint64_t abort_msg; /* see last_words.h; 0 unknown */
+	bool running;	    /* a direct call was left behind */
 	unsigned char *text;
 	size_t text_len;
 	struct hm_block block; /* as it is to be written */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cause.h"
+#include "last_words.h"
 #include "leftover.h"
 #include "limits.h"
 #include "mem.h"
@@ -318,5 +319,6 @@ int session_prepare(struct session *s, struct diag *d)
 	if (rc)
 		return diag_internal(d, rc, "preparing the payload");
 	prepare_block(s);
+	s->abort_msg = last_words_find(s->mods);
 	return 0;
 }

@@ -98,6 +98,7 @@ int session_open_proxy(struct session *s, struct diag *d)
 	if (rc)
 		return rc;
 	s->proxy.cancel = s->o.cancel;
+	s->proxy.abort_msg = s->abort_msg;
 	s->proxy_on = true;
 	rest(s);
 	return 0;

@@ -113,7 +113,7 @@ int glibc_malloc_info(struct process *p, const struct allocator *a, char **xml, 
 
 	*xml = NULL;
 	if (!rc)
-		rc = process_session(p, d);
+		rc = process_ready(p, d);
 	if (rc)
 		return rc;
 	rc = own_file_make(p, a->mod, &f, d);
@@ -256,7 +256,7 @@ static int glibc_stats(struct process *p, const struct allocator *a, int argc, c
 	if (modules_symbol(&p->mods, "stderr", &var) < 0)
 		return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "no-symbol", "use `info`",
 				 "the target has no symbol stderr");
-	rc = process_session(p, d);
+	rc = process_ready(p, d);
 	if (rc)
 		return rc;
 	if (session_is_proxy(p->session))
@@ -297,6 +297,9 @@ int glibc_mallopt(struct process *p, const struct mallopt_fact *f, long value, i
 				 "`check` shows which allocator the target uses",
 				 "glibc's malloc is not in use in the target");
 	err = mallopt_value_check(f, value, d);
+	/* mallopt consolidates the main arena first */
+	if (!err)
+		err = process_ready(p, d);
 	if (!err)
 		err = glibc_symbol(a->mod, "mallopt", &fn, d);
 	if (!err)

@@ -40,9 +40,7 @@ struct glibc_fault {
 	uint64_t want;	   /* what should; 0 where that is not one value */
 };
 
-/*
- * Text of it, without arena and address: "its next chunk says 0x41, not 0x110". buf is returned.
- */
+/* What is wrong: "impossible size 0x4141414141414141". buf is returned. */
 const char *glibc_fault_text(const struct glibc_fault *f, char *buf, size_t size);
 /* "arena 2, bin 35, chunk 0x7f0000001230": where it is. */
 const char *glibc_fault_where(const struct glibc_fault *f, char *buf, size_t size);

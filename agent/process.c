@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "guard.h"
+
 /*
  * A number for the mappings that modules are found by: the executable ones of files. Another one
  * means that a library has come or gone, or that the process has executed another program, which
@@ -258,6 +260,8 @@ int process_session(struct process *p, struct diag *d)
 	if (p->session)
 		return 0;
 	rc = check_injectable(p, d);
+	if (!rc)
+		rc = guard_run(p, d);
 	if (rc)
 		return rc;
 	rc = session_open(&p->t, &p->mods, &p->opts, &p->session, d);
@@ -266,6 +270,11 @@ int process_session(struct process *p, struct diag *d)
 	if (rc == -EPERM)
 		preflight_explain_eperm(&p->t, d);
 	return rc;
+}
+
+int process_ready(struct process *p, struct diag *d)
+{
+	return p->session ? guard_run(p, d) : process_session(p, d);
 }
 
 const struct allocator *process_allocator(const struct process *p, const char *name)

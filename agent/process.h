@@ -18,7 +18,9 @@ struct process {
 	struct allocators allocs;
 	struct session *session; /* NULL until process_session */
 	struct session_opts opts;
-	struct held held; /* of sessions that are closed already */
+	struct held held;    /* of sessions that are closed already */
+	bool force;	     /* calls are made whatever the heap looks like */
+	char heap_note[160]; /* of the last look at the heap: what was left out, or "" */
 };
 
 /* Reads everything that is read without a call. On error nothing stays open and *out is NULL. */
@@ -27,8 +29,13 @@ HM_MUST_CHECK int process_open(pid_t pid, const struct session_opts *o, struct p
 /* Ends the session if there is one. Returns session_close's result; frees p always. warn: see
  * session_close. */
 int process_close(struct process *p, struct diag *d, char *warn, size_t warn_size);
-/* Opens the session unless it is open; what preflight has found against it is the error. */
+/*
+ * Opens the session unless it is open; what preflight has found against it is the error, or a heap
+ * that is damaged (exit 6): a thread is created there, and that allocates.
+ */
 HM_MUST_CHECK int process_session(struct process *p, struct diag *d);
+/* The same before a call that walks the heap: also in an open session the heap is looked at. */
+HM_MUST_CHECK int process_ready(struct process *p, struct diag *d);
 /* Ends the session, if there is one, and keeps the process. warn gets "" or what session_close
  * says.
  */

@@ -155,7 +155,7 @@ int trim_run(struct process *p, uint64_t pad, struct trim_report *out, struct di
 	/* Nobody is held where nothing can be called; a process that refuses all calls says why. */
 	if (p->pre.injectable && !any_in_use(p, true))
 		return any_in_use(p, false) ? trim_all(p, pad, out, d) : nothing_to_trim(p, d);
-	rc = process_session(p, d);
+	rc = process_ready(p, d);
 	if (rc)
 		return rc;
 	out->via = session_via(p->session);

@@ -323,7 +323,9 @@ int cmd_trim(struct context *c, const struct args *a, struct reply *r, struct di
 	if (c->set.dry_run)
 		return trim_plan(c, r, args.pad, d);
 	memset(&report, 0, sizeof(report));
+	c->process->force = a->opt[TRIM_FORCE] != NULL;
 	err = trim_run(c->process, args.pad, &report, d);
+	c->process->force = false;
 	if (err)
 		return err;
 	if (c->set.json) {

@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../agent/guard.h"
 #include "../agent/process.h"
 #include "../inject/cause.h"
+#include "../agent/size.h"
 #include "context.h"
 
 #define CANDIDATES_TEXT 3
@@ -24,6 +26,7 @@ struct findings {
 	char libc_version[32];
 	struct leftovers left;
 	bool held; /* a thread is held to find out more */
+	struct guard heap;
 	pid_t own; /* our own thread in the target: not one of its threads; 0: none */
 };
 
@@ -42,10 +45,13 @@ static void find_libc(struct findings *f)
 }
 
 /* Everything but the threads is optional: what cannot be read is left out. */
-static int find_all(struct findings *f, const struct target *t, struct diag *d)
+static int find_all(struct findings *f, struct process *p, struct diag *d)
 {
+	const struct target *t = &p->t;
 	int err = threads_read(t, &f->threads, d);
 
+	if (!err && f->layout && f->pre->attachable)
+		err = guard_look(p, true, &f->heap, d);
 	if (err)
 		return err;
 	if (f->layout) {
@@ -87,6 +93,38 @@ static void print_allocators(const struct context *c, const struct allocators *v
 	}
 	if (v->n == 0)
 		fact(c, "allocator", "none that heapmedic knows");
+}
+
+/* How far the heap was looked at; damage is the verdict. */
+static const char *heap_text(const struct guard *g, char *line, size_t size)
+{
+	const struct glibc_check *k = &g->check;
+	char time[SIZE_TEXT];
+
+	if (g->state == GUARD_UNKNOWN)
+		snprintf(line, size,
+			 "not found in glibc's data: nobody can say whether it is whole");
+	else if (k->fault.kind)
+		snprintf(line, size, "damaged (%s) in arena %u", glibc_fault_name(k->fault.kind),
+			 k->fault.arena);
+	else
+		snprintf(line, size, "%s: %llu chunks in %u arena%s looked at in %s%s",
+			 k->complete ? "whole" : "nothing wrong so far",
+			 (unsigned long long)k->chunks, k->arenas, k->arenas == 1 ? "" : "s",
+			 time_format(g->ns, time),
+			 k->limited   ? ", more would take too long"
+			 : k->swapped ? ", others are swapped out"
+			 : k->moving  ? ", others change all the time"
+				      : "");
+	return line;
+}
+
+static void print_heap(const struct context *c, const struct guard *g)
+{
+	char line[256];
+
+	if (g->state != GUARD_NONE)
+		fact(c, "heap", heap_text(g, line, sizeof(line)));
 }
 
 static void print_process(const struct context *c, const struct findings *f)
@@ -153,6 +191,7 @@ static void print_all(const struct context *c, const struct findings *f, const s
 		snprintf(line, sizeof(line), "%s%s%s", f->libc, f->libc_version[0] ? " " : "",
 			 f->libc_version);
 		fact(c, "libc", line);
+		print_heap(c, &f->heap);
 	}
 	print_process(c, f);
 	print_candidates(c, f);
@@ -204,6 +243,30 @@ static json_t *libc_json(struct reply *r, const struct findings *f)
 	return o;
 }
 
+/* null where glibc's malloc is not used, or its heap was not found. */
+static json_t *heap_json(struct reply *r, const struct guard *g)
+{
+	const struct glibc_check *k = &g->check;
+	char address[32];
+	json_t *o;
+
+	if (g->state != GUARD_LOOKED)
+		return json_null();
+	o = json_object();
+	reply_member(r, o, "damaged", json_boolean(k->fault.kind != FAULT_NONE));
+	reply_member(r, o, "complete", json_boolean(k->complete));
+	reply_member(r, o, "arenas", json_integer(k->arenas));
+	reply_member(r, o, "chunks", json_u64(k->chunks));
+	reply_member(r, o, "duration_us", json_u64(g->ns / 1000));
+	if (!k->fault.kind)
+		return o;
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)k->fault.at);
+	reply_member(r, o, "kind", json_string(glibc_fault_name(k->fault.kind)));
+	reply_member(r, o, "arena", json_integer(k->fault.arena));
+	reply_member(r, o, "address", json_string(address));
+	return o;
+}
+
 static void reply_all(struct reply *r, const struct findings *f, const struct diag *cause)
 {
 	const struct proc_status *s = &f->pre->status;
@@ -218,6 +281,7 @@ static void reply_all(struct reply *r, const struct findings *f, const struct di
 	reply_set(r, "cause", cause ? json_text(cause->text, strlen(cause->text)) : json_null());
 	reply_set(r, "allocators", allocators_json(r, &f->p->allocs));
 	reply_set(r, "libc", libc_json(r, f));
+	reply_set(r, "heap", heap_json(r, &f->heap));
 	reply_set(r, "threads", json_u64(count_threads(f)));
 	reply_set(r, "nspid", json_integer(inner));
 	reply_set(r, "arch", json_string(f->pre->arch));
@@ -262,6 +326,8 @@ static int find_cause(const struct findings *f, struct process *p, struct diag *
 		*d = f->pre->cause;
 		return -EPERM;
 	}
+	if (f->heap.check.fault.kind)
+		return guard_refuse(f->p, &f->heap.check.fault, d);
 	if (!f->best)
 		return diag_fail(
 			d, -EBUSY, HM_UNSAFE, "no-candidate",
@@ -299,7 +365,7 @@ unsigned effect_check(const struct args *a)
 
 int cmd_check(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
-	const struct process *p = c->process;
+	struct process *p = c->process;
 	struct findings f = {
 		.p = p,
 		.pre = &p->pre,
@@ -308,7 +374,7 @@ int cmd_check(struct context *c, const struct args *a, struct reply *r, struct d
 		.own = p->session ? session_thread(p->session) : 0,
 		.held = a->opt[CHECK_HOLD] != NULL,
 	};
-	int err = find_all(&f, &p->t, d);
+	int err = find_all(&f, p, d);
 
 	if (!err)
 		err = report(c, r, &f, d);

@@ -178,6 +178,17 @@ static int check_gone(struct run *r, int err)
 	return err;
 }
 
+/* What of the heap nobody has looked at before the call was made. */
+static void tell_heap(struct run *r)
+{
+	struct process *p = r->c->process;
+
+	if (!p || !p->heap_note[0])
+		return;
+	reply_warn(r->c, &r->reply, "heap-not-checked", "%s", p->heap_note);
+	p->heap_note[0] = '\0';
+}
+
 static int run_body(struct run *r)
 {
 	struct process *p;
@@ -198,6 +209,7 @@ static int run_body(struct run *r)
 	err = r->row->run(r->c, &r->args, &r->reply, &r->d);
 	if (err)
 		err = check_gone(r, err);
+	tell_heap(r);
 	diag_clear(&lost);
 	if (audit(r, "after", err ? r->d.code : "ok", &lost)) {
 		/* The change is made: only the record is missing. */

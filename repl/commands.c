@@ -13,8 +13,8 @@ static const struct command rows[] = {
 	  .help = "can calls be made, and if not why; nothing is held",
 	  .more = "Looks at permissions, architecture, seccomp, libc and threads and says what a\n"
 		  "command would meet: the allocators with their versions, the thread that would be\n"
-		  "borrowed, what is in the way. Its exit code is the one that a trim would fail\n"
-		  "with as far as that can be seen from outside. Some things can not: whether a thread\n"
+		  "borrowed, what is in the way, and whether glibc's heap is whole. Its exit code is\n"
+		  "the one that a trim would fail with as far as that can be seen from outside. Some things can not: whether a thread\n"
 		  "comes to a safe point, what a seccomp filter says, and whether memory can be had.\n"
 		  "--hold finds out by holding one; nothing of it stays.\n"
 		  "\n"
@@ -52,12 +52,17 @@ static const struct command rows[] = {
 		  "\n"
 		  "  heapmedic -p 4711 stats\n" },
 	{ .name = "trim", .flags = CMD_CALLS | CMD_WRITES, .usage = "[PAD]", .max = 1, .check = check_trim, .run = cmd_trim,
-	  .options = { [TRIM_MIN_YIELD] = { "min-yield", "SIZE", "exit 7 if less than this came back" } },
+	  .options = { [TRIM_MIN_YIELD] = { "min-yield", "SIZE", "exit 7 if less than this came back" },
+		       [TRIM_FORCE] = { "force", NULL, "also in a heap that looks damaged (expert: it may end the process)" } },
 	  .help = "give free memory back, and measure how much",
 	  .more = "In every allocator that is in use. glibc: malloc_trim(PAD) in all arenas;\n"
 		  "jemalloc: a purge of all arenas. PAD is left at the top of glibc's main heap.\n"
 		  "What is said to be returned was measured from outside. A size is bytes, or a\n"
 		  "number with K, M, G or T.\n"
+		  "\n"
+		  "glibc aborts a process in whose heap it meets damage, so the heap is looked at\n"
+		  "first: a damaged one is refused (exit 6), and the place is named. `check` looks\n"
+		  "at every chunk, as far as that takes no longer than a third of a second.\n"
 		  "\n"
 		  "  heapmedic -p 4711 trim\n"
 		  "  heapmedic -p 4711 trim --min-yield 100M\n"

@@ -10,7 +10,7 @@ typedef int command_fn(struct context *c, const struct args *a, struct reply *r,
 /* Own options, by their place in the row. */
 enum { INFO_RAW, INFO_ALL, INFO_FILE };
 enum { MAPS_ALL };
-enum { TRIM_MIN_YIELD };
+enum { TRIM_MIN_YIELD, TRIM_FORCE };
 enum { CTL_LIST };
 enum { CHECK_HOLD };
 

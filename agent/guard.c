@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "guard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "../inject/clock.h"
+#include "glibc_live.h"
+
+#define LIMIT	    (200 * NS_PER_MS) /* of a look before a call: 100,000 free chunks or so */
+#define LIMIT_EVERY (300 * NS_PER_MS) /* of one at every chunk: half a GiB or so */
+/* No step of malloc between two consistent states is longer, but for system calls. */
+#define PROGRESS (3 * NS_PER_MS)
+#define LINE	 256
+
+/* The only thread of a process: how far it has come. */
+struct witness {
+	const struct target *t;
+	uint64_t ran; /* ns on a CPU when it was first asked */
+};
+
+static int read_number(const struct target *t, const char *name, uint64_t *out, char state[LINE])
+{
+	char path[64], *text;
+	size_t len;
+	int rc;
+
+	snprintf(path, sizeof(path), "task/%d/%s", (int)t->pid, name);
+	rc = proc_read(t->procfd, path, LINE, &text, &len);
+	if (rc)
+		return rc;
+	snprintf(state, LINE, "%s", text);
+	*out = strtoull(text, NULL, 10);
+	free(text);
+	return 0;
+}
+
+/* Asleep in a call that malloc does not make. */
+static bool sleeps_outside(const struct target *t)
+{
+	static const long own[] = { SYS_brk,	  SYS_mmap,    SYS_munmap, SYS_mremap,
+				    SYS_mprotect, SYS_madvise, SYS_futex };
+	char text[LINE];
+	uint64_t nr;
+
+	if (read_number(t, "syscall", &nr, text) || text[0] < '0' || text[0] > '9')
+		return false;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if ((long)nr == own[i])
+			return false;
+	return true;
+}
+
+/*
+ * With several threads the arena's lock tells who is inside. A single one takes no lock: what looks
+ * damaged may be half of a change, for as long as the thread gets no CPU.
+ */
+static bool at_rest(void *ctx, bool begin)
+{
+	struct witness *w = ctx;
+	struct proc_status st;
+	char text[LINE];
+	uint64_t now = 0;
+
+	if (begin) {
+		if (read_number(w->t, "schedstat", &w->ran, text))
+			w->ran = UINT64_MAX;
+		return true;
+	}
+	if (status_read(w->t->procfd, "status", &st) || st.threads != 1 || sleeps_outside(w->t))
+		return true;
+	return w->ran != UINT64_MAX && !read_number(w->t, "schedstat", &now, text) &&
+	       now > w->ran + PROGRESS;
+}
+
+static void wait_for(void *ctx, uint64_t ns)
+{
+	(void)ctx;
+	clock_sleep(ns);
+}
+
+int guard_look(struct process *p, bool every_chunk, struct guard *out, struct diag *d)
+{
+	const struct allocator *a = process_allocator(p, "glibc");
+	struct witness w = { .t = &p->t };
+	const struct glibc_check_opts o = {
+		.every_chunk = every_chunk,
+		.limit_ns = every_chunk ? LIMIT_EVERY : LIMIT,
+		.wait = wait_for,
+		.at_rest = at_rest,
+		.ctx = &w,
+	};
+	struct glibc_live live;
+	uint64_t begun = clock_now();
+	int rc;
+
+	*out = (struct guard){ .state = GUARD_NONE };
+	if (!a)
+		return 0;
+	rc = glibc_live_open(p, a, &live, d);
+	if (rc == -ENOENT)
+		out->state = GUARD_UNKNOWN;
+	if (rc == -ENOENT || rc == -ENODATA)
+		return 0;
+	if (rc)
+		return rc;
+	rc = glibc_check_run(&live.view, &o, &out->check);
+	glibc_live_close(&live);
+	out->state = GUARD_LOOKED;
+	out->ns = clock_now() - begun;
+	if (rc == -ESRCH)
+		return target_gone(&p->t, d);
+	return rc ? diag_internal(d, rc, "looking at the heap") : 0;
+}
+
+int guard_refuse(const struct process *p, const struct glibc_fault *f, struct diag *d)
+{
+	char where[128], what[160], hint[200];
+
+	snprintf(hint, sizeof(hint),
+		 "restart it; `gcore %d` keeps the evidence; call nothing that walks free memory "
+		 "(malloc_trim, malloc_info, malloc_stats)",
+		 (int)p->t.pid);
+	return diag_fail(d, -EBADMSG, HM_UNSAFE, "damaged-heap", hint,
+			 "the heap of process %d is damaged: %s: %s; nothing was touched",
+			 (int)p->t.pid, glibc_fault_where(f, where, sizeof(where)),
+			 glibc_fault_text(f, what, sizeof(what)));
+}
+
+static void note(struct process *p, const struct guard *g)
+{
+	const struct glibc_check *c = &g->check;
+
+	if (g->state == GUARD_UNKNOWN)
+		snprintf(p->heap_note, sizeof(p->heap_note),
+			 "glibc's heap was not found, so nobody has looked whether it is damaged");
+	else if (g->state == GUARD_LOOKED && c->limited)
+		snprintf(p->heap_note, sizeof(p->heap_note),
+			 "only a part of the heap was looked at for damage: %llu free chunks in "
+			 "%llu ms",
+			 (unsigned long long)c->chunks, (unsigned long long)(g->ns / NS_PER_MS));
+	else if (g->state == GUARD_LOOKED && c->swapped)
+		snprintf(
+			p->heap_note, sizeof(p->heap_note),
+			"%u lists of free chunks are swapped out and were not looked at for damage",
+			c->swapped);
+	else
+		p->heap_note[0] = '\0';
+}
+
+int guard_run(struct process *p, struct diag *d)
+{
+	struct guard g;
+	int rc;
+
+	p->heap_note[0] = '\0';
+	if (p->force)
+		return 0;
+	rc = guard_look(p, false, &g, d);
+	if (rc)
+		return rc;
+	if (g.check.fault.kind)
+		return guard_refuse(p, &g.check.fault, d);
+	note(p, &g);
+	return 0;
+}

@@ -207,7 +207,7 @@ VICTIM_CC ?= gcc
 VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
 # VICTIM_LIBS_NAME are the libraries of one that needs some.
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
-VICTIM_ALL := $(VICTIM_C) jemlinked m32 musl nolibc gocgo goload Jvm.class JvmLoad.class py.py pyload.py nodeload.js
+VICTIM_ALL := $(VICTIM_C) jemlinked m32 musl static nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -227,6 +227,10 @@ $(VICTIMS)/musl: tests/victims/single.c tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)musl-gcc $(VICTIM_FLAGS) -o $@ $<
+$(VICTIMS)/static: tests/victims/eight.c tests/victims/victim.h | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -static -o $@ $<
 $(VICTIMS)/nolibc: tests/victims/nolibc.S | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
@@ -237,6 +241,11 @@ $(VICTIMS)/gocgo $(VICTIMS)/goload: $(VICTIMS)/%: tests/victims/%/main.go | $(DE
 	@mkdir -p $(@D)
 	$(Q)cd $(<D) && GOFLAGS=-mod=mod GOPROXY=off GO111MODULE=auto CGO_ENABLED=1 GOCACHE=$(abspath $(BUILD))/go-cache \
 		GOPATH=$(abspath $(BUILD))/go-path go build -o $(abspath $@) $(<F)
+$(VICTIMS)/gopure: tests/victims/gopure/main.go | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)cd $(<D) && GOFLAGS=-mod=mod GOPROXY=off GO111MODULE=auto CGO_ENABLED=0 GOCACHE=$(abspath $(BUILD))/go-cache \
+		GOPATH=$(abspath $(BUILD))/go-path go build -ldflags '-s -w' -o $(abspath $@) $(<F)
 $(VICTIMS)/%.class: tests/victims/%.java | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)

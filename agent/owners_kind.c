@@ -140,11 +140,19 @@ static bool is_left(const struct piece *p)
 	return p->owner == OWNER_UNCLAIMED && !p->row->map.shared && !p->row->map.inode;
 }
 
+/* What of a runtime's it is; an allocator's memory is all alike. */
+static const char *kind_of(const struct piece *p, enum owner owner)
+{
+	if (owner != OWNER_JVM && owner != OWNER_GO_RUNTIME)
+		return "";
+	if (p->row->map.prot & PROT_EXEC)
+		return "code";
+	return p->row->map.prot ? "other" : "reserved";
+}
+
 static void give(struct piece *p, enum owner owner, enum basis basis)
 {
-	const int prot = p->row->map.prot;
-
-	set(p, owner, basis, prot & PROT_EXEC ? "code" : prot ? "other" : "reserved");
+	set(p, owner, basis, kind_of(p, owner));
 }
 
 /* A reservation and what has been made accessible of it follow each other without a gap. */

@@ -14,9 +14,10 @@ static const struct command rows[] = {
 	  .more = "Looks at permissions, architecture, seccomp, libc and threads and says what a\n"
 		  "command would meet: the allocators with their versions, the thread that would be\n"
 		  "borrowed, what is in the way, and whether glibc's heap is whole. Its exit code is\n"
-		  "the one that a trim would fail with as far as that can be seen from outside. Some things can not: whether a thread\n"
-		  "comes to a safe point, what a seccomp filter says, and whether memory can be had.\n"
-		  "--hold finds out by holding one; nothing of it stays.\n"
+		  "the one that a trim would fail with, as far as that can be seen from outside.\n"
+		  "Some things can not: whether a thread comes to a safe point, what a seccomp\n"
+		  "filter says, and whether memory can be had. --hold finds out by holding one;\n"
+		  "nothing of it stays.\n"
 		  "\n"
 		  "  heapmedic -p 4711 check\n"
 		  "  heapmedic -p 4711 check --hold\n" },

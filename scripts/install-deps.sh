@@ -37,6 +37,8 @@ needs() {
 		cmd musl-gcc musl-tools
 		pkg libjemalloc2 libjemalloc2
 		pkg libjemalloc-dev libjemalloc-dev
+		pkg libgoogle-perftools-dev libgoogle-perftools-dev
+		pkg libmimalloc-dev libmimalloc-dev
 		lib32 - gcc-multilib
 		file /usr/lib/postgresql/*/bin/postgres postgresql
 		file /usr/sbin/mariadbd mariadb-server

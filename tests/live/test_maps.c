@@ -296,7 +296,8 @@ static void check_against_info(const struct answer *a, pid_t pid)
 	}
 	json_decref(o);
 	run_free(&r);
-	cr_assert_eq(sum_of(a, "glibc-main", NULL, "mapped_bytes"), main_system);
+	/* a static program has its TLS below the first block, so that not all of it is malloc's */
+	about("main heap", sum_of(a, "glibc-main", NULL, "mapped_bytes"), main_system, 8 * KIB);
 	cr_assert_eq(sum_of(a, "glibc-arena", NULL, "count"), heaps);
 	cr_assert_eq(sum_of(a, "glibc-arena", NULL, "mapped_bytes"), heaps * 64 * MIB);
 }
@@ -337,6 +338,12 @@ static void try_glibc(const char *name, long long unclaimed)
 Test(maps, eight)
 {
 	try_glibc("eight", 0);
+}
+
+/* Without the lists that a dynamic glibc has, and with bss and heap next to each other. */
+Test(maps, statically_linked)
+{
+	try_glibc("static", 0);
 }
 
 Test(maps, retained)
@@ -384,11 +391,29 @@ Test(maps, go)
 	victim_stop(&v);
 }
 
+/* Without a libc all that has no name is the runtime's. */
+Test(maps, go_without_cgo)
+{
+	struct victim v;
+	struct victim_plan plan = { .argv = { "@gopure" } };
+	struct answer a;
+
+	victim_start(&v, &plan);
+	ask(&a, v.pid);
+	check_sums(&a);
+	about("go-heap", resident(&a, "go-heap"), 32 * MIB, 8 * MIB);
+	cr_assert_gt(resident(&a, "go-runtime"), 0);
+	cr_assert_eq(resident(&a, "unclaimed"), 0);
+	cr_assert_eq(sum_of(&a, "thread-stack", NULL, "count"), 0);
+	answer_end(&a);
+	victim_stop(&v);
+}
+
 Test(maps, jvm)
 {
 	struct victim v;
-	struct victim_plan plan = { .argv = { "java", "-Xmx64m", "-Xshare:off", "-cp", "@",
-					      "Jvm" } };
+	struct victim_plan plan = { .argv = { "java", "-Xmx64m", "-XX:+UseSerialGC", "-Xshare:off",
+					      "-cp", "@", "Jvm" } };
 	struct answer a;
 
 	victim_start(&v, &plan);
@@ -454,6 +479,30 @@ Test(maps, jemalloc)
 	try_jemalloc(&preload);
 }
 
+/* These keep 300 MiB free under pins of 8 threads. */
+static void try_preload(const char *env, const char *owner)
+{
+	struct victim v;
+	struct victim_plan plan = { .argv = { "@retained" }, .env = env };
+	struct answer a;
+
+	victim_start(&v, &plan);
+	ask(&a, v.pid);
+	check_sums(&a);
+	about(owner, resident(&a, owner), 295 * MIB, 90 * MIB);
+	cr_assert_eq(resident(&a, "glibc-main") + resident(&a, "glibc-arena"), 0);
+	about("unclaimed", resident(&a, "unclaimed"), 0, 256 * KIB);
+	cr_assert_eq(stacks_of(&a), 8);
+	answer_end(&a);
+	victim_stop(&v);
+}
+
+Test(maps, other_allocators)
+{
+	try_preload("LD_PRELOAD=libtcmalloc_minimal.so.4", "tcmalloc");
+	try_preload("LD_PRELOAD=libmimalloc.so.2", "mimalloc");
+}
+
 /* ---- programs without a libc that is known, and processes that may not be looked at */
 
 Test(maps, other_libcs)
@@ -472,6 +521,26 @@ Test(maps, other_libcs)
 		answer_end(&a);
 		victim_stop(&v);
 	}
+}
+
+/* A program whose memory changes all the time: the sums hold, and what does not fit is said. */
+Test(maps, while_it_changes, .timeout = 120)
+{
+#ifdef __SANITIZE_ADDRESS__
+	const int rounds = 4;
+#else
+	const int rounds = 30;
+#endif
+	struct victim v;
+	struct answer a;
+
+	victim_start_named(&v, "mapped", "churn", NULL);
+	for (int i = 0; i < rounds; i++) {
+		ask(&a, v.pid);
+		check_sums(&a);
+		answer_end(&a);
+	}
+	victim_stop(&v);
 }
 
 Test(maps, not_permitted)

@@ -415,8 +415,8 @@ Test(owners, jemalloc)
 	claim(&c, CLAIM_STACK, 0x7f2000800000, 0x7f2001001000, OWNER_THREAD_STACK, "");
 	claim(&c, CLAIM_MODULE, 0x55e000110000, 0x55e000120000, OWNER_FILE_PRIVATE, "bss");
 	scene_run(&c);
-	expect(&c, 0x7f2000000000, OWNER_JEMALLOC, "other", 8192 * KIB);
-	expect(&c, 0x7f2002000000, OWNER_JEMALLOC, "other", 400 * KIB);
+	expect(&c, 0x7f2000000000, OWNER_JEMALLOC, "", 8192 * KIB);
+	expect(&c, 0x7f2002000000, OWNER_JEMALLOC, "", 400 * KIB);
 	cr_assert_eq(piece_at(&c, 0x7f2002000000, 0)->a.swap, MIB);
 	expect(&c, 0x7f2000801000, OWNER_THREAD_STACK, "", 12 * KIB);
 	/* too small to be its */

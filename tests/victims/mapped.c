@@ -5,6 +5,7 @@
  *
  *   mapped           some of each
  *   mapped many N    N mappings more, half of them touched
+ *   mapped churn     two threads more, which map, divide and unmap all the time
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -188,6 +189,26 @@ static void many(unsigned long n)
 	}
 }
 
+/* Mappings come, are cut in three, and go. */
+static void *churn(void *arg)
+{
+	size_t pages = 64 + (size_t)arg;
+
+	thread_started();
+	for (unsigned turn = 0;; turn++) {
+		size_t len = (pages + turn % 32) * PAGE;
+		char *p = touched(len, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+		if (mprotect(p + len / PAGE / 3 * PAGE, 4 * PAGE, PROT_READ))
+			wrong("mprotect: %s", strerror(errno));
+		for (size_t i = 0; i < len; i += PAGE)
+			if (p[i] != 0x5a)
+				wrong("page %lu has changed", i / PAGE);
+		munmap(p, len);
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && victim_option(argc, argv, "many"))
@@ -196,6 +217,13 @@ int main(int argc, char **argv)
 	anonymous_memory();
 	file_memory();
 	threads();
+	if (victim_option(argc, argv, "churn")) {
+		pthread_t t[2];
+
+		start(&t[0], NULL, churn, 0);
+		start(&t[1], NULL, churn, 5);
+		wait_started(7);
+	}
 	victim_ready();
 	while (!victim_over(1000))
 		;

@@ -51,6 +51,11 @@ int process_session(struct process *p, struct diag *d)
 	return 0;
 }
 
+int process_ready(struct process *p, struct diag *d)
+{
+	return process_session(p, d);
+}
+
 int process_calls(struct process *p, struct call *v, size_t n, struct diag *d)
 {
 	(void)p, (void)d;

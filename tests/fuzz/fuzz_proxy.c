@@ -57,6 +57,15 @@ int tracee_resume(struct tracee *t, int req, int sig)
 	(void)t, (void)req, (void)sig;
 	return 0;
 }
+bool tracee_faulted(const struct tracee *t)
+{
+	return t->event.kind == EV_SIGNAL;
+}
+int tracee_pass(struct tracee *t, int req)
+{
+	(void)t, (void)req;
+	return 0;
+}
 int tracee_wait(struct tracee *t, uint64_t deadline, const volatile sig_atomic_t *cancel)
 {
 	(void)deadline, (void)cancel;

@@ -88,6 +88,8 @@ int glibc_ring_read(const struct glibc_view *v, struct glibc_ring *out, struct g
 
 		if (!rc)
 			rc = read_at(v, at + v->state->next, &next, sizeof(next));
+		if (rc == -EBADMSG)
+			return glibc_fault_at(&here, FAULT_RING, PLACE_RING, i, at, 0, f);
 		if (rc)
 			return rc;
 		if (next == v->main_arena)

@@ -69,8 +69,9 @@ static int look_again(struct check *c, const struct part *p, struct glibc_fault 
 	if (p->place == PLACE_RING)
 		return walk_part(c, p, f);
 	rc = glibc_arena_read(c->v, c->a->at, c->a->index, c->a);
-	if (!rc)
-		rc = glibc_arena_heaps(c->v, c->a, f);
+	if (rc) /* its header was there before: not a place that a fault could be told of */
+		return rc == -EBADMSG ? -EFAULT : rc;
+	rc = glibc_arena_heaps(c->v, c->a, f);
 	if (!rc && p->place != PLACE_HEAPS)
 		rc = walk_part(c, p, f);
 	if (rc != -EBADMSG)
@@ -113,7 +114,7 @@ static int confirm(struct check *c, const struct part *p, struct glibc_fault *f)
 
 	(void)rested(c, true);
 	for (unsigned i = 0; i < STUCK && c->patience; i++) {
-		struct glibc_fault now;
+		struct glibc_fault now = { 0 };
 		bool quiet;
 		int rc;
 
@@ -221,7 +222,7 @@ int glibc_check_run(const struct glibc_view *v, const struct glibc_check_opts *o
 {
 	struct check c = { .v = v, .o = opts, .out = out, .patience = PATIENCE };
 	struct glibc_ring ring = { 0 };
-	struct glibc_fault f;
+	struct glibc_fault f = { 0 };
 	int rc;
 
 	*out = (struct glibc_check){ .complete = true };

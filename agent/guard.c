@@ -113,6 +113,9 @@ int guard_look(struct process *p, bool every_chunk, struct guard *out, struct di
 	out->ns = clock_now() - begun;
 	if (rc == -ESRCH)
 		return target_gone(&p->t, d);
+	/* it has executed another program meanwhile: what was found is nobody's heap */
+	if (!rc && out->check.fault.kind && process_changed(p))
+		*out = (struct guard){ .state = GUARD_NONE };
 	return rc ? diag_internal(d, rc, "looking at the heap") : 0;
 }
 

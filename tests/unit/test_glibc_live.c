@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What is read from outside, against what this machine's glibc says of itself. */
+#include "../../agent/glibc_live.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../agent/glibc_heap.h"
+#include "../../agent/glibc_info.h"
+#include "../../agent/guard.h"
+#include "child.h"
+
+#define THREADS 3
+#define TEXT	((size_t)256 * 1024)
+
+/* Shared with the child: its own malloc_info, once it has been written. */
+struct shared {
+	volatile uint32_t ready;
+	size_t len;
+	char text[TEXT];
+};
+
+static pthread_barrier_t made;
+
+static void churn(unsigned seed)
+{
+	void *block[400];
+	unsigned r = seed;
+
+	for (size_t i = 0; i < 400; i++) {
+		r = r * 1103515245U + 12345U;
+		block[i] = malloc(1 + (r >> 12) % 9000);
+		if (!block[i])
+			abort();
+		memset(block[i], (int)r, 1);
+	}
+	for (size_t i = 0; i < 400; i++)
+		if (i % 3)
+			free(block[i]);
+	if (!malloc((size_t)3 << 20))
+		abort();
+}
+
+static void *run(void *arg)
+{
+	churn((unsigned)(uintptr_t)arg);
+	pthread_barrier_wait(&made);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void child(void *arg)
+{
+	struct shared *s = arg;
+	static char buf[TEXT];
+	FILE *f = fmemopen(s->text, TEXT, "w");
+	pthread_t t;
+
+	pthread_barrier_init(&made, NULL, THREADS + 1);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		if (pthread_create(&t, NULL, run, (void *)(i + 7)))
+			abort();
+	churn(1);
+	pthread_barrier_wait(&made);
+	setvbuf(f, buf, _IOFBF, sizeof(buf));
+	/* nothing is allocated from here on */
+	if (malloc_info(0, f) || fflush(f))
+		abort();
+	s->len = strlen(s->text);
+	s->ready = 1;
+	child_sleep(NULL);
+}
+
+struct scene {
+	struct shared *s;
+	pid_t pid;
+	struct process *p;
+	struct glibc_live live;
+};
+
+static void setup_scene(struct scene *x)
+{
+	const struct session_opts o = { 0 };
+	const struct allocator *a;
+	struct diag d = { 0 };
+
+	x->s = child_shared(sizeof(*x->s));
+	x->pid = child_start(child, x->s);
+	cr_assert(child_reach_value(&x->s->ready, 1));
+	cr_assert(child_reach(x->pid, x->pid, 'S'));
+	cr_assert_eq(process_open(x->pid, &o, &x->p, &d), 0, "%s", d.text);
+	a = process_allocator(x->p, "glibc");
+	if (!a)
+		cr_skip_test("another malloc is in front of glibc's (a sanitizer's)");
+	cr_assert_eq(glibc_live_open(x->p, a, &x->live, &d), 0, "%s", d.text);
+}
+
+static void end_scene(struct scene *x)
+{
+	struct diag d = { 0 };
+
+	glibc_live_close(&x->live);
+	cr_expect_eq(process_close(x->p, &d, NULL, 0), 0);
+	child_end(x->pid);
+	munmap(x->s, sizeof(*x->s));
+}
+
+Test(glibc_live, agrees_with_malloc_info)
+{
+	struct scene x;
+	struct glibc_report r;
+	struct glibc_info info;
+	struct diag d = { 0 };
+
+	setup_scene(&x);
+	cr_assert_eq(glibc_info_parse(x.s->text, x.s->len, &info, &d), 0, "%s", d.text);
+	cr_assert_eq(glibc_report_read(&x.live.view, NULL, &r), 0);
+	cr_assert_eq(r.arenas, info.arenas);
+	cr_assert_eq(r.arenas, THREADS + 1);
+	for (size_t i = 0; i < r.arenas; i++) {
+		const struct glibc_arena_report *got = &r.arena[i];
+		const struct info_arena *want = &info.arena[i];
+
+		cr_expect_eq(got->fault.kind, FAULT_NONE);
+		cr_expect_not(got->moving);
+		cr_expect_eq(got->system_mem, want->system, "arena %zu", i);
+		cr_expect_eq(got->max_system_mem, want->max, "arena %zu", i);
+		cr_expect_eq(got->free, want->free, "arena %zu: %llu, not %llu", i,
+			     (unsigned long long)got->free, (unsigned long long)want->free);
+		cr_expect_eq(got->in_use, want->in_use, "arena %zu", i);
+		cr_expect_eq(got->fast.bytes, want->fast, "arena %zu", i);
+		cr_expect_eq(got->heaps, want->subheaps, "arena %zu", i);
+		cr_expect_gt(got->bins.count + got->unsorted.count, 50);
+	}
+	cr_expect_neq(r.par.at, 0, "mp_ was not found");
+	cr_expect_eq(r.par.mmapped_mem, info.mmapped);
+	cr_expect_eq((uint64_t)r.par.n_mmaps, info.mmapped_count);
+	glibc_report_free(&r);
+	glibc_info_free(&info);
+	end_scene(&x);
+}
+
+/* Without the version, and with a wrong one, the same is found. */
+Test(glibc_live, needs_no_version)
+{
+	struct scene x;
+	struct glibc_view v;
+
+	setup_scene(&x);
+	for (int version = 0; version <= GLIBC_LAST; version += GLIBC_LAST) {
+		const struct span data = { x.live.view.main_arena - 0x1c60 - 0x1000,
+					   x.live.view.main_arena + 0x2000 };
+		struct span page = { data.start & ~(uint64_t)4095, data.end & ~(uint64_t)4095 };
+
+		cr_assert_eq(glibc_find(x.live.view.r, &page, 1, version, 0, &v), 0);
+		cr_expect_eq(v.main_arena, x.live.view.main_arena);
+		cr_expect_eq(v.state, x.live.view.state);
+		cr_expect_eq(v.heap_info_size, x.live.view.heap_info_size);
+		cr_expect_eq(v.par.at, x.live.view.par.at);
+	}
+	end_scene(&x);
+}
+
+Test(glibc_live, is_whole_and_is_left_as_it_is)
+{
+	struct scene x;
+	struct usage before, after;
+	struct diag d = { 0 };
+	struct guard g;
+
+	setup_scene(&x);
+	cr_assert_eq(usage_read(&x.p->t, &before, &d), 0);
+	for (int i = 0; i < 4; i++) {
+		cr_assert_eq(guard_look(x.p, i % 2, &g, &d), 0, "%s", d.text);
+		cr_assert_eq(g.state, GUARD_LOOKED);
+		cr_expect_eq(g.check.fault.kind, FAULT_NONE, "%s at %#llx",
+			     glibc_fault_name(g.check.fault.kind),
+			     (unsigned long long)g.check.fault.at);
+		cr_expect(g.check.complete);
+		cr_expect_eq(g.check.arenas, THREADS + 1);
+		cr_expect_gt(g.check.chunks, 200);
+	}
+	cr_assert_eq(usage_read(&x.p->t, &after, &d), 0);
+	cr_expect_eq(after.anon, before.anon, "a look has made it grow");
+	end_scene(&x);
+}

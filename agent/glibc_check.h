@@ -14,7 +14,7 @@
 struct glibc_check_opts {
 	bool every_chunk;    /* all chunks of all heaps too, in use or not, and the thread caches */
 	uint64_t max_chunks; /* 0: no limit */
-	uint64_t limit_ns;   /* 0: no limit */
+	uint64_t limit_ns;   /* of CPU time, five times as much of time; 0: no limit */
 	/* Called between two readings; NULL: they follow at once. */
 	void (*wait)(void *ctx, uint64_t ns);
 	/*

@@ -32,7 +32,10 @@ static int spend(const struct walk *w)
 {
 	struct glibc_budget *b = w->b;
 
-	if (b->chunks == 0 || (b->until && b->visited % CLOCK_EVERY == 0 && clock_now() > b->until))
+	if (b->chunks == 0)
+		return -E2BIG;
+	if (b->visited % CLOCK_EVERY == 0 &&
+	    ((b->until && clock_now() > b->until) || (b->until_cpu && clock_cpu() > b->until_cpu)))
 		return -E2BIG;
 	b->chunks--;
 	b->visited++;

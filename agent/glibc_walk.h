@@ -5,8 +5,9 @@
 
 /* What a walk may cost; counts down. */
 struct glibc_budget {
-	uint64_t chunks; /* that may still be visited */
-	uint64_t until;	 /* CLOCK_MONOTONIC ns, 0: no limit */
+	uint64_t chunks;    /* that may still be visited */
+	uint64_t until;	    /* CLOCK_MONOTONIC ns, 0: no limit */
+	uint64_t until_cpu; /* clock_cpu ns, 0: no limit */
 	uint64_t visited;
 };
 

@@ -7,5 +7,6 @@
 #define NS_PER_SEC 1000000000ULL
 
 uint64_t clock_now(void); /* CLOCK_MONOTONIC, ns */
+uint64_t clock_cpu(void); /* CLOCK_PROCESS_CPUTIME_ID, ns: what we have used of a CPU */
 void clock_sleep(uint64_t ns);
 #endif

@@ -16,7 +16,8 @@
 #define DATA_MAX  ((uint64_t)64 << 20) /* of a static program with large tables */
 #define RING_MAX  65536U
 #define HEADS	  (GLIBC_BINS - 1)
-#define HEADS_MIN 120U /* a few may be in flux, or damaged */
+#define SIZE_MIN  4096U /* of a heap */
+#define HEADS_MIN 120U	/* a few may be in flux, or damaged */
 
 /* heap_max_size: 64 MiB; 4 huge pages of 1 GiB or 2 MiB with glibc.malloc.hugetlb (2.35 to 2.41) */
 static const uint64_t heap_sizes[] = { (uint64_t)64 << 20, (uint64_t)4 << 30, (uint64_t)8 << 20 };
@@ -54,8 +55,8 @@ static unsigned count_heads(const struct piece *p, uint64_t bins, unsigned *empt
 		uint64_t fd = word(p, me + 16), bk = word(p, me + 24);
 
 		*empty += fd == 0 && bk == 0;
-		good += fd && bk && fd % 16 == me % 16 && bk % 16 == me % 16 &&
-			(fd == me) == (bk == me);
+		/* chunks are aligned to 16, the heads that stand for some need not be */
+		good += fd == me ? bk == me : fd && bk && bk != me && fd % 16 == 0 && bk % 16 == 0;
 	}
 	return good;
 }
@@ -91,14 +92,18 @@ static bool ring_closes(const struct reader *r, uint64_t main, uint64_t a, uint1
 	return false;
 }
 
-/* Rows with the same offsets up to next differ in whether threads are counted behind it: a size in
- * bytes is a multiple of pages there, or a small number. */
+/*
+ * Rows with the same offsets up to next differ in whether threads are counted behind it: there is a
+ * size in bytes, or a small number. The size is no multiple of pages where the heap began in the
+ * middle of one, as in a static program.
+ */
 static bool tail_fits(const struct piece *p, uint64_t base, const struct glibc_state_row *row)
 {
 	uint64_t system_mem = word(p, base + row->system_mem);
 	uint64_t max = word(p, base + row->system_mem + 8);
 
-	if (system_mem % 4096 || max % 4096 || system_mem > max)
+	if (system_mem % 16 || max % 16 || system_mem > max ||
+	    (system_mem && system_mem < SIZE_MIN))
 		return false;
 	return row->attached == GLIBC_NONE || word(p, base + row->attached) < 1U << 22;
 }

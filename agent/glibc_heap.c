@@ -54,7 +54,8 @@ static void take_header(const struct glibc_arena *a, struct glibc_arena_report *
 static void sum_up(const struct glibc_arena *a, struct glibc_arena_report *out)
 {
 	out->heaps = a->index ? a->heaps : 0;
-	if (a->top_size)
+	/* a top that cannot be as it is was no part of any heap */
+	if (a->top_size && out->fault.kind != FAULT_TOP_SIZE)
 		add(&out->top, a->top_size);
 	out->free = out->fast.bytes + out->unsorted.bytes + out->bins.bytes + out->top.bytes;
 	out->in_use = out->system_mem > out->free ? out->system_mem - out->free : 0;

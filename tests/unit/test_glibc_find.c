@@ -76,7 +76,46 @@ Test(glibc_find, heads_in_flux)
 	fake_free(&m);
 }
 
-/* Heaps of huge pages (glibc.malloc.hugetlb) are aligned to less, or more. */
+/* A head that is in use points to chunks, which are aligned to 16; the head itself need not be. */
+Test(glibc_find, most_lists_in_use)
+{
+	for (int version = GLIBC_FIRST; version <= GLIBC_LAST; version++) {
+		struct fake m;
+		struct glibc_view v;
+
+		fake_build(&m, version, 0);
+		for (unsigned bin = 1; bin < 120; bin++)
+			for (unsigned k = 0; k < 2; k++)
+				fake_put(&m,
+					 m.arena[0].at + m.state->bins + (uint64_t)16 * (bin - 1) +
+						 (uint64_t)8 * k,
+					 m.arena[0].small);
+		fake_find(&m, version, &v);
+		cr_expect_eq(v.main_arena, m.arena[0].at, "2.%d", version);
+		fake_find(&m, 0, &v);
+		cr_expect_eq(v.main_arena, m.arena[0].at, "2.%d", version);
+		fake_free(&m);
+	}
+}
+
+/* A static program's heap begins in the middle of a page: its first thread's data are below. */
+Test(glibc_find, a_heap_that_is_no_multiple_of_pages)
+{
+	for (int version = GLIBC_FIRST; version <= GLIBC_LAST; version++) {
+		struct fake m;
+		struct glibc_view v;
+
+		fake_build(&m, version, 1);
+		for (unsigned k = 0; k < 2; k++)
+			fake_put(&m, m.arena[0].at + m.state->system_mem + (uint64_t)8 * k,
+				 m.arena[0].system_mem - 0xc40);
+		fake_find(&m, 0, &v);
+		cr_expect_eq(v.main_arena, m.arena[0].at, "2.%d", version);
+		cr_expect_eq(v.state->system_mem, m.state->system_mem, "2.%d", version);
+		fake_free(&m);
+	}
+}
+
 Test(glibc_find, nothing_to_find)
 {
 	struct fake m;

@@ -29,6 +29,7 @@ struct shared {
 };
 
 static pthread_barrier_t made;
+static void *kept[16];
 
 static void churn(unsigned seed)
 {
@@ -45,8 +46,11 @@ static void churn(unsigned seed)
 	for (size_t i = 0; i < 400; i++)
 		if (i % 3)
 			free(block[i]);
-	if (!malloc((size_t)3 << 20))
+	/* one that is mapped by itself */
+	block[0] = malloc((size_t)3 << 20);
+	if (!block[0])
 		abort();
+	kept[seed % 16] = block[0];
 }
 
 static void *run(void *arg)

@@ -6,7 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../inject/clock.h"
+#include "../inject/stray.h"
 #include "guard.h"
+
+/* For a thread that still has to be let go of; one that is stuck for longer is left to the kernel.
+ */
+#define STRAY_LIMIT (1 * NS_PER_SEC)
 
 /*
  * A number for the mappings that modules are found by: the executable ones of files. Another one
@@ -204,6 +210,7 @@ int process_close(struct process *p, struct diag *d, char *warn, size_t warn_siz
 {
 	int rc = process_end_session(p, d, warn, warn_size);
 
+	stray_settle(STRAY_LIMIT);
 	modules_free(&p->mods);
 	maps_free(&p->maps);
 	target_close(&p->t);

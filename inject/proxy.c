@@ -18,6 +18,7 @@
 #include "fault_point.h"
 #include "last_words.h"
 #include "mem.h"
+#include "stray.h"
 
 #define START_LIMIT (5 * NS_PER_SEC)
 #define STOP_LIMIT  (1 * NS_PER_SEC)
@@ -190,6 +191,7 @@ static int wait_reply(struct proxy *p)
 		if (n == 0)
 			return -ESRCH;
 	}
+	(void)stray_collect();
 	/* also without a SIGCHLD: it may have been taken by another wait */
 	rc = tracee_wait(&p->th, 0, NULL);
 	if (rc == -ETIMEDOUT)

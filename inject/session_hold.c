@@ -10,6 +10,7 @@
 #include "cause.h"
 #include "clock.h"
 #include "preflight.h"
+#include "stray.h"
 #include "threads.h"
 
 /* Holds in the first round; each round may make twice as many, so that every thread gets its turn.
@@ -173,7 +174,7 @@ int session_hold(struct session *s, unsigned forbid, struct diag *d)
 			return rc;
 		if (clock_now() + nap > f.deadline)
 			return search_failed(s, &f, d);
-		clock_sleep(nap);
+		stray_sleep(nap);
 		if (nap < LONGEST_NAP)
 			nap *= 2;
 	}

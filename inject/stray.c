@@ -3,7 +3,12 @@
 
 #include <string.h>
 
+#include "clock.h"
 #include "restart.h"
+#include "wait.h"
+
+/* How long one stays stopped at most before it is looked at. */
+#define LOOK_EVERY (500 * 1000ULL)
 
 static _Thread_local struct tracee stray[STRAY_MAX];
 static _Thread_local size_t strays;
@@ -13,10 +18,16 @@ bool stray_room(void)
 	return stray_collect() < STRAY_MAX;
 }
 
+static void collect(void)
+{
+	(void)stray_collect();
+}
+
 void stray_add(const struct tracee *th)
 {
 	if (strays < STRAY_MAX)
 		stray[strays++] = *th;
+	wait_meanwhile(collect);
 }
 
 /* The thread goes back to the call it was stopped in. */
@@ -47,5 +58,26 @@ size_t stray_collect(void)
 			stray[kept++] = *th;
 	}
 	strays = kept;
+	if (!kept)
+		wait_meanwhile(NULL);
 	return kept;
+}
+
+void stray_sleep(uint64_t ns)
+{
+	const uint64_t until = clock_now() + ns;
+
+	for (uint64_t now = until - ns; now < until; now = clock_now()) {
+		uint64_t left = until - now;
+
+		clock_sleep(stray_collect() && left > LOOK_EVERY ? LOOK_EVERY : left);
+	}
+}
+
+void stray_settle(uint64_t limit_ns)
+{
+	const uint64_t until = clock_now() + limit_ns;
+
+	while (stray_collect() && clock_now() < until)
+		clock_sleep(LOOK_EVERY);
 }

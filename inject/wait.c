@@ -58,6 +58,13 @@ static void wait_child_signal(uint64_t left)
 	(void)sigtimedwait(&set, NULL, &ts);
 }
 
+static _Thread_local void (*meanwhile)(void);
+
+void wait_meanwhile(void (*fn)(void))
+{
+	meanwhile = fn;
+}
+
 int wait_event(pid_t tid, uint64_t deadline, const volatile sig_atomic_t *cancel, struct event *ev)
 {
 	/* A SIGCHLD can be merged with that of another thread: never sleep long on it alone. */
@@ -82,6 +89,8 @@ int wait_event(pid_t tid, uint64_t deadline, const volatile sig_atomic_t *cancel
 			ev->tid = tid;
 			return 0;
 		}
+		if (meanwhile)
+			meanwhile();
 		wait_child_signal(deadline - now < longest ? deadline - now : longest);
 	}
 }

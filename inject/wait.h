@@ -38,6 +38,10 @@ void event_classify(pid_t tid, int status, struct event *ev);
 void wait_begin(sigset_t *saved);
 void wait_end(const sigset_t *saved);
 
+/* What else has to be looked at while wait_event sleeps on this thread, NULL: nothing. It is called
+ * before each sleep, and may itself call wait_event with a deadline of 0. */
+void wait_meanwhile(void (*fn)(void));
+
 /*
  * Waits for a stop or the end of tid until deadline (clock_now; 0: only look). 0 with ev filled
  * (EV_NONE when the time is over), -ECANCELED when *cancel became non-zero, or the errno of waitpid

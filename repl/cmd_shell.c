@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../inject/stray.h"
 #include "context.h"
 #include "help.h"
 #include "nearest.h"
@@ -106,6 +107,8 @@ int cmd_echo(struct context *c, const struct args *a, struct reply *r, struct di
 	return 0;
 }
 
+#define STRAY_NS 20000000 /* how long such a thread waits at most */
+
 static int64_t now_ns(void)
 {
 	struct timespec t;
@@ -123,7 +126,12 @@ static bool sleep_until(int64_t end)
 
 	signals_block(&before);
 	while (!*signals_cancel() && (left = end - now_ns()) > 0) {
-		struct timespec t = { .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
+		struct timespec t;
+
+		/* a thread that was stuck when it was asked to stop waits for us */
+		if (stray_collect() && left > STRAY_NS)
+			left = STRAY_NS;
+		t = (struct timespec){ .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
 
 		ppoll(NULL, 0, &t, &before);
 		if (signals_take_stop()) {

@@ -215,6 +215,7 @@ $(VICTIM_C:%=$(VICTIMS)/%): $(VICTIMS)/%: tests/victims/%.c tests/victims/victim
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< $(VICTIM_LIBS_$*)
+$(VICTIMS)/spin: tests/victims/spin_registers.h
 $(VICTIMS)/jemlinked: tests/victims/retained.c tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)

@@ -16,8 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define READY_MS 60000
-#define END_MS	 20000
+#define READY_MS  60000
+#define END_MS	  20000
+#define REPORT_MS 70000 /* after 60 s the victim itself complains */
 
 #ifdef __SANITIZE_ADDRESS__
 /* A test that fails leaves its buffers behind. Leaks of heapmedic itself, another process, are
@@ -141,11 +142,32 @@ static void must_be_silent(struct victim *v)
 
 void victim_check(struct victim *v)
 {
+	siginfo_t si = { .si_pid = 0 };
 	char c;
 
 	must_be_silent(v);
 	c = proc_state(v->pid);
+	if (c == 'Z' && waitid(P_PID, (id_t)v->pid, &si, WEXITED | WNOHANG | WNOWAIT) == 0)
+		cr_assert_neq(si.si_pid, v->pid, "the victim has ended: code %d, status %d",
+			      si.si_code, si.si_status);
 	cr_assert(c == 'R' || c == 'S' || c == 'D', "the victim's state is '%c'", c ? c : '-');
+}
+
+unsigned victim_report(struct victim *v, char *more, size_t size)
+{
+	char line[256] = "";
+	unsigned eintr = 0;
+	int at = 0;
+
+	must_be_silent(v);
+	cr_assert_eq(write(v->in, "r", 1), 1, "the victim: %s", strerror(errno));
+	read_some(v->out, line, sizeof(line), REPORT_MS);
+	must_be_silent(v);
+	cr_assert(sscanf(line, "report eintr %u %n", &eintr, &at) == 1 && at,
+		  "instead of a report the victim says: \"%s\"", line);
+	if (more)
+		snprintf(more, size, "%s", line + at);
+	return eintr;
 }
 
 static bool reap(pid_t pid, int *status)
@@ -225,13 +247,6 @@ long proc_number(pid_t pid, const char *file, const char *key)
 	return proc_line(pid, file, key, buf, sizeof(buf)) ? strtol(buf, NULL, 10) : -1;
 }
 
-static uint64_t proc_mask(pid_t pid, const char *file, const char *key)
-{
-	char buf[512];
-
-	return proc_line(pid, file, key, buf, sizeof(buf)) ? strtoull(buf, NULL, 16) : 0;
-}
-
 char proc_state(pid_t pid)
 {
 	char buf[512];
@@ -269,146 +284,4 @@ size_t proc_tids(pid_t pid, pid_t *tid, size_t max)
 			tid[n++] = (pid_t)strtol(e->d_name, NULL, 10);
 	closedir(dir);
 	return n;
-}
-
-static size_t count_fds(pid_t pid)
-{
-	char path[64];
-	struct dirent *e;
-	size_t n = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
-	cr_assert_not_null(dir, "%s: %s", path, strerror(errno));
-	while ((e = readdir(dir)))
-		n += e->d_name[0] != '.';
-	closedir(dir);
-	return n;
-}
-
-/* Executable memory without a file. ours counts what carries our name. */
-static size_t count_code(pid_t pid, size_t *ours)
-{
-	FILE *f = proc_open(pid, "maps");
-	char line[PATH_MAX + 128];
-	size_t n = 0;
-
-	cr_assert_not_null(f, "the maps of %d: %s", pid, strerror(errno));
-	*ours = 0;
-	while (fgets(line, sizeof(line), f)) {
-		char perm[5] = "";
-		unsigned long inode = 0;
-
-		sscanf(line, "%*s %4s %*s %*s %lu", perm, &inode);
-		n += perm[2] == 'x' && inode == 0 && !strchr(line, '[');
-		/* A victim's own files may lie in a directory of that name. */
-		*ours += inode == 0 && strstr(line, "heapmedic") != NULL;
-		*ours += strstr(line, "memfd:heapmedic") != NULL;
-	}
-	fclose(f);
-	return n;
-}
-
-static unsigned long blocked_now(const struct victim *v, pid_t tid)
-{
-	char file[64];
-
-	snprintf(file, sizeof(file), "task/%d/status", tid);
-	return proc_mask(v->pid, file, "SigBlk:");
-}
-
-void state_take(const struct victim *v, struct state *s)
-{
-	pid_t tid[STATE_MAX];
-	size_t ours;
-
-	memset(s, 0, sizeof(*s));
-	s->threads = proc_tids(v->pid, tid, STATE_MAX);
-	for (size_t i = 0; i < s->threads; i++) {
-		s->thread[i].tid = tid[i];
-		s->thread[i].blocked = blocked_now(v, tid[i]);
-	}
-	s->ignored = proc_mask(v->pid, "status", "SigIgn:");
-	s->caught = proc_mask(v->pid, "status", "SigCgt:");
-	s->fds = count_fds(v->pid);
-	/* A victim's own, short-lived ones must not get into what others are compared with. */
-	for (int i = 0; i < 4; i++) {
-		size_t n;
-
-		sleep_ns(1000000);
-		n = count_fds(v->pid);
-		s->fds = n < s->fds ? n : s->fds;
-		/* nor what a thread blocks only while its handler runs */
-		for (size_t k = 0; k < s->threads; k++)
-			s->thread[k].blocked &= blocked_now(v, tid[k]);
-	}
-	s->code_regions = count_code(v->pid, &ours);
-}
-
-static void same_threads(const struct state *a, const struct state *b, bool masks)
-{
-	cr_assert_eq(a->threads, b->threads, "it had %zu threads, now %zu", a->threads, b->threads);
-	for (size_t i = 0; i < a->threads; i++) {
-		cr_assert_eq(a->thread[i].tid, b->thread[i].tid, "thread %d has become %d",
-			     a->thread[i].tid, b->thread[i].tid);
-		cr_assert(!masks || a->thread[i].blocked == b->thread[i].blocked,
-			  "thread %d blocked signals %#lx, now %#lx", a->thread[i].tid,
-			  a->thread[i].blocked, b->thread[i].blocked);
-	}
-}
-
-static void nobody_traces(pid_t pid)
-{
-	pid_t tid[STATE_MAX];
-	size_t n = proc_tids(pid, tid, STATE_MAX);
-
-	for (size_t i = 0; i < n; i++) {
-		char file[64];
-		long tracer;
-
-		snprintf(file, sizeof(file), "task/%d/status", tid[i]);
-		tracer = proc_number(pid, file, "TracerPid:");
-		/* -1: the thread has ended since. */
-		cr_assert(tracer <= 0, "thread %d is traced by %ld", tid[i], tracer);
-	}
-}
-
-void state_same(const struct victim *v, const struct state *before, enum state_freedom freedom)
-{
-	static struct state now;
-	size_t ours;
-
-	nobody_traces(v->pid);
-	count_code(v->pid, &ours);
-	cr_assert_eq(ours, 0, "%zu regions with our name are left", ours);
-	state_take(v, &now);
-	if (!(freedom & STATE_THREADS_VARY)) {
-		same_threads(before, &now, !(freedom & STATE_MASKS_VARY));
-		cr_assert_eq(before->code_regions, now.code_regions,
-			     "it had %zu regions of anonymous code, now %zu", before->code_regions,
-			     now.code_regions);
-	}
-	cr_assert_eq(before->ignored, now.ignored, "ignored signals have changed");
-	cr_assert_eq(before->caught, now.caught, "caught signals have changed");
-	for (int i = 0; now.fds != before->fds && i < 400; i++) {
-		sleep_ns(5000000);
-		now.fds = count_fds(v->pid);
-	}
-	cr_assert_eq(before->fds, now.fds, "it had %zu descriptors, now %zu", before->fds, now.fds);
-}
-
-/* A proxy that nobody has opened leaves by itself after some seconds. */
-void state_await_threads(const struct victim *v, size_t n)
-{
-	pid_t tid[STATE_MAX];
-	size_t now = 0;
-
-	for (int i = 0; i < 500; i++) {
-		now = proc_tids(v->pid, tid, STATE_MAX);
-		if (now == n)
-			return;
-		sleep_ns(10000000);
-	}
-	cr_assert_fail("5 s after the last kill there are %zu threads, not %zu", now, n);
 }

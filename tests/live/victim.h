@@ -37,35 +37,6 @@ void victim_wait_exit(struct victim *v, int status);
 /* The path of a built victim, in a static buffer. */
 const char *victim_path(const char *name);
 
-/*
- * What must be the same before and after anybody has looked at a process: its threads with their
- * signal masks, signal actions, descriptors and anonymous executable memory.
- */
-#define STATE_MAX 512
-struct thread_state {
-	pid_t tid;
-	uint64_t blocked;
-};
-struct state {
-	struct thread_state thread[STATE_MAX];
-	size_t threads;
-	uint64_t ignored, caught;
-	size_t fds, code_regions;
-};
-
-enum state_freedom {
-	STATE_EXACT = 0,
-	STATE_THREADS_VARY = 1, /* a runtime that starts and ends threads as it likes */
-	STATE_MASKS_VARY = 2,	/* threads that block signals for a while */
-};
-
-void state_take(const struct victim *v, struct state *s);
-/*
- * Requires that v is as in before: no thread more or less, nobody traces it, nothing named after us
- * is mapped. Descriptors are looked at repeatedly, because victims open and close some themselves.
- */
-void state_same(const struct victim *v, const struct state *before, enum state_freedom freedom);
-
 /* A number from /proc/PID/NAME, such as ("smaps_rollup", "Rss:") in kB; -1 without such a line. */
 long proc_number(pid_t pid, const char *file, const char *key);
 /* The state letter in /proc/PID/status, 0 if there is no such process. */
@@ -76,6 +47,12 @@ void proc_wait_state(pid_t pid, const char *letters);
 size_t proc_tids(pid_t pid, pid_t *tid, size_t max);
 uint64_t now_ns(void);
 void sleep_ns(uint64_t ns);
-/* Waits until the victim has n threads again: what a killed run left behind ends within 5 s. */
-void state_await_threads(const struct victim *v, size_t n);
+/*
+ * Asks for a report (victims/victim.h) and waits for it: every thread of the victim has made a
+ * whole turn with its checks since. Returns how many early EINTR it has forgiven. more (may be
+ * NULL) gets what else it says.
+ */
+unsigned victim_report(struct victim *v, char *more, size_t size);
+
+#include "state.h"
 #endif

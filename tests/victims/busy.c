@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* busy [THREADS]: threads that do nothing but malloc, check and free, so that most moments are
- * inside the allocator. */
+/* busy [THREADS] [eintr]: threads that do nothing but malloc, check and free, so that most moments
+ * are inside the allocator. */
 #include <pthread.h>
 
 #include "victim.h"
@@ -28,14 +28,19 @@ static void *work(void *arg)
 			wrong("no memory");
 		p[i][0] = (unsigned char)i;
 		p[i][n[i] - 1] = (unsigned char)i;
+		turned((int)(intptr_t)arg);
 	}
 	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	int threads = argc > 1 ? atoi(argv[1]) : 3;
+	int threads = argc > 1 && atoi(argv[1]) ? atoi(argv[1]) : 3;
 
+	victim_eintr = victim_option(argc, argv, "eintr");
+	if (threads < 1 || threads > WORKERS_MAX)
+		wrong("usage: busy [THREADS]");
+	victim_turns.workers = threads;
 	for (int i = 0; i < threads; i++) {
 		pthread_t t;
 
@@ -44,7 +49,7 @@ int main(int argc, char **argv)
 	}
 	wait_started(threads);
 	victim_ready();
-	while (!victim_over(1000))
+	while (!victim_over(20))
 		;
 	return 0;
 }

@@ -30,7 +30,7 @@ static struct {
 /* A failed call: forgiven, or the end. */
 static void failed(const char *what)
 {
-	if (errno != EINTR || !victim_eintr)
+	if (!forgive_eintr())
 		wrong("%s: %s", what, strerror(errno));
 }
 
@@ -179,6 +179,7 @@ static void *work(void *arg)
 		if (p[99 + turn % 1000] != (char)turn)
 			wrong("a block has changed");
 		free(p);
+		turned((int)(wait - wait_kind));
 	}
 	return NULL;
 }
@@ -230,6 +231,7 @@ int main(int argc, char **argv)
 {
 	victim_eintr = victim_option(argc, argv, "eintr");
 	set_up();
+	victim_turns.workers = KINDS;
 	for (int i = 0; i < KINDS; i++) {
 		pthread_t t;
 

@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 			continue;
 		start = now_ns();
 		if (nanosleep(&nap, NULL)) {
-			if (errno == EINTR && victim_eintr)
+			if (forgive_eintr())
 				continue;
 			wrong("nanosleep: %s", strerror(errno));
 		}

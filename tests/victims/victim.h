@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #define MS 1000000ull
 /* A wait may end this much late on a loaded machine, and one that is restarted begins anew. Early
@@ -60,10 +61,19 @@ static inline void victim_ready(void)
 }
 
 /*
- * "eintr" among the arguments: an early EINTR is forgiven in calls whose manual allows it. That is
- * what a tool killed while it holds a thread may cost, and nothing else.
+ * "eintr" among the arguments: an early EINTR is forgiven in calls whose manual allows it, and
+ * counted. That is what a tool killed while it holds a thread may cost, and nothing else.
  */
 static int victim_eintr __attribute__((unused));
+static unsigned victim_eintrs;
+
+static inline int forgive_eintr(void)
+{
+	if (errno != EINTR || !victim_eintr)
+		return 0;
+	__atomic_add_fetch(&victim_eintrs, 1, __ATOMIC_SEQ_CST);
+	return 1;
+}
 
 static inline int victim_option(int argc, char **argv, const char *word)
 {
@@ -87,20 +97,77 @@ static inline void wait_started(int n)
 		usleep(1000);
 }
 
-/* Waits up to ms for the end of standard input; anything that is written there is ignored. */
+/*
+ * Threads that work in turns count them. A test that writes an 'r' to standard input is answered
+ * with one line once each of them has made another whole turn, with its checks: nobody stands
+ * still. The line says how many EINTR have been forgiven, and what the victim puts in victim_says.
+ */
+#define WORKERS_MAX   64
+#define STANDSTILL_MS 60000ull
+static struct {
+	int workers; /* how many of turn[] are in use */
+	uint64_t turn[WORKERS_MAX], seen[WORKERS_MAX];
+	uint64_t asked; /* when, 0: not */
+} victim_turns;
+static char victim_says[128];
+
+static inline void turned(int worker)
+{
+	__atomic_add_fetch(&victim_turns.turn[worker], 1, __ATOMIC_SEQ_CST);
+}
+
+static inline void victim_ask(void)
+{
+	for (int i = 0; i < victim_turns.workers; i++)
+		victim_turns.seen[i] = __atomic_load_n(&victim_turns.turn[i], __ATOMIC_SEQ_CST);
+	victim_turns.asked = now_ns();
+}
+
+static inline void victim_answer(void)
+{
+	char line[256];
+	int n;
+
+	for (int i = 0; i < victim_turns.workers; i++) {
+		uint64_t turn = __atomic_load_n(&victim_turns.turn[i], __ATOMIC_SEQ_CST);
+
+		if (turn >= victim_turns.seen[i] + 2)
+			continue;
+		if (now_ns() > victim_turns.asked + STANDSTILL_MS * MS)
+			wrong("thread %d stands still", i);
+		return;
+	}
+	/* nobody here has used it, so nothing has decided what it is for (fwide(3)) */
+	if (fwide(stderr, 0))
+		wrong("somebody has used stderr");
+	n = snprintf(line, sizeof(line), "report eintr %d %s\n",
+		     (int)__atomic_load_n(&victim_eintrs, __ATOMIC_SEQ_CST), victim_says);
+	victim_turns.asked = 0;
+	if (write(STDOUT_FILENO, line, (size_t)n) != n)
+		wrong("write: %s", strerror(errno));
+}
+
+/* Waits up to ms for the end of standard input. */
 static inline int victim_over(int ms)
 {
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+	ssize_t len;
 	char buf[64];
-	int n = poll(&p, 1, ms);
+	int n;
 
-	if (n < 0 && errno == EINTR && victim_eintr)
+	if (victim_turns.asked)
+		victim_answer();
+	n = poll(&p, 1, ms);
+	if (n < 0 && forgive_eintr())
 		return 0;
 	if (n < 0)
 		wrong("poll(stdin): %s", strerror(errno));
 	if (n == 0)
 		return 0;
-	return read(STDIN_FILENO, buf, sizeof(buf)) == 0;
+	len = read(STDIN_FILENO, buf, sizeof(buf));
+	if (len > 0 && memchr(buf, 'r', (size_t)len))
+		victim_ask();
+	return len == 0;
 }
 
 /* The wait that began at start and should have lasted ms has ended. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The target survives, whatever thread is borrowed and whenever heapmedic is killed. */
+/* The target survives, whatever thread is borrowed and whenever heapmedic is interrupted. (What
+ * SIGKILL does: tests/torture/test_kill.c.) */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,9 +14,9 @@
 /* The tests are built like the program they run: under sanitizers that takes half a second to
  * start. */
 #ifdef __SANITIZE_ADDRESS__
-enum { SESSIONS = 8, KILLS = 25 };
+enum { SESSIONS = 8, INTERRUPTS = 25 };
 #else
-enum { SESSIONS = 20, KILLS = 100 };
+enum { SESSIONS = 20, INTERRUPTS = 100 };
 #endif
 
 /* Every thread of the victim is borrowed many times, in whatever call it waits. */
@@ -73,28 +74,6 @@ static void many_sessions(const char *name, const char *arg, int n)
 	victim_stop(&v);
 }
 
-Test(survive, registers_of_a_running_thread)
-{
-	many_sessions("spin", NULL, 50);
-}
-
-Test(survive, registers_of_a_running_thread_that_is_lent)
-{
-	static struct state state;
-	struct victim v;
-	char tid[16];
-
-	victim_start_named(&v, "spin", "two", NULL);
-	state_take(&v, &state);
-	snprintf(tid, sizeof(tid), "%d", v.pid);
-	for (int i = 0; i < 50; i++) {
-		run_ok(v.pid, "--thread", tid, "trim", NULL);
-		state_same(&v, &state, STATE_EXACT);
-		victim_check(&v);
-	}
-	victim_stop(&v);
-}
-
 Test(survive, one_thread_that_sleeps)
 {
 	many_sessions("single", NULL, 50);
@@ -138,7 +117,7 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How long a whole run takes, the middle of several: within that time it is killed at random. */
+/* How long a whole run takes, the middle of several: within that time it is interrupted. */
 static uint64_t typical_run(const struct victim *v)
 {
 	uint64_t ns[7];
@@ -153,61 +132,6 @@ static uint64_t typical_run(const struct victim *v)
 	}
 	qsort(ns, 7, sizeof(ns[0]), compare_times);
 	return ns[3];
-}
-
-static void killed_at_random(const char *name, const char *arg1, const char *arg2)
-{
-	const char *pid_arg[] = { "-p", NULL, "trim", NULL };
-	static struct state state;
-	struct victim v;
-	unsigned killed = 0;
-	uint64_t span;
-	char pid[16];
-
-	victim_start_named(&v, name, arg1, arg2);
-	snprintf(pid, sizeof(pid), "%d", v.pid);
-	pid_arg[1] = pid;
-	state_take(&v, &state);
-	span = typical_run(&v);
-	srandom((unsigned)getpid());
-	for (int i = 0; i < KILLS; i++) {
-		struct run_opts o = { .kill_after_ns = 1 + (uint64_t)random() % span };
-		struct run r;
-
-		run_with(&r, &o, pid_arg);
-		killed += r.sig == SIGKILL;
-		run_free(&r);
-		/* Whatever it was killed in, the victim goes on by itself. */
-		sleep_ns(2000000);
-		victim_check(&v);
-	}
-	cr_assert_gt(killed, KILLS / 4, "only %u of %d runs were killed before their end", killed,
-		     KILLS);
-	state_await_threads(&v, state.threads);
-	/* The next whole run finds what is left and takes it away. */
-	run_ok(v.pid, "trim", NULL);
-	state_same(&v, &state, STATE_EXACT);
-	victim_stop(&v);
-}
-
-Test(survive, sigkill_with_many_threads, .timeout = 300)
-{
-	killed_at_random("eight", "eintr", NULL);
-}
-
-Test(survive, sigkill_with_one_thread, .timeout = 300)
-{
-	killed_at_random("single", "eintr", NULL);
-}
-
-Test(survive, sigkill_with_one_thread_that_never_sleeps, .timeout = 300)
-{
-	killed_at_random("single", "busy", "eintr");
-}
-
-Test(survive, sigkill_with_registers_at_stake, .timeout = 300)
-{
-	killed_at_random("spin", "eintr", NULL);
 }
 
 /* A signal that asks politely ends the session at once, and everything is undone. */
@@ -252,7 +176,7 @@ static void interrupted_at_random(const char *name, const char *arg)
 	state_take(&v, &state);
 	span = typical_run(&v);
 	srandom((unsigned)getpid());
-	for (int i = 0; i < KILLS; i++) {
+	for (int i = 0; i < INTERRUPTS; i++) {
 		const struct run_opts o = { .program = "timeout", .interrupted = true };
 		const char *program = getenv("HEAPMEDIC");
 		char pid[16], after[32];
@@ -278,7 +202,7 @@ static void interrupted_at_random(const char *name, const char *arg)
 		state_same(&v, &state, STATE_EXACT);
 		victim_check(&v);
 	}
-	cr_assert_gt(told, 0, "not one of %d was interrupted", KILLS);
+	cr_assert_gt(told, 0, "not one of %d was interrupted", INTERRUPTS);
 	victim_stop(&v);
 }
 

@@ -475,7 +475,7 @@ int proxy_start(struct proxy *p, const struct target *t, const struct region *r,
 	p->th.lent = true;
 	rc = open_childfd(p);
 	if (rc == 0)
-		rc = tracee_wait(&p->th, clock_now() + STOP_LIMIT, NULL);
+		rc = tracee_wait(&p->th, clock_now() + START_LIMIT, NULL);
 	if (rc == 0)
 		rc = tracee_options(&p->th, p->options);
 	if (rc == 0)

@@ -12,7 +12,7 @@
 
 /* For a thread that still has to be let go of; one that is stuck for longer is left to the kernel.
  */
-#define STRAY_LIMIT (1 * NS_PER_SEC)
+#define STRAY_LIMIT (2 * NS_PER_SEC)
 
 /*
  * A number for the mappings that modules are found by: the executable ones of files. Another one

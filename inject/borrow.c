@@ -31,8 +31,6 @@
 /* The mask of hijacked code that has no stack yet: nothing but faults of its own. */
 #define FAULTS_ONLY                                                                                \
 	(~(BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGSEGV) | BIT(SIGSYS)))
-/* That of hijacked code on the thread's own stack: setuid(2) is answered too. */
-#define HIJACKED (FAULTS_ONLY & ~BIT(SIG_GLIBC_SETXID))
 
 int borrow_init(struct borrow *b)
 {
@@ -49,6 +47,11 @@ void borrow_free(struct borrow *b)
 	free(b->saved.xstate);
 	if (b->memfd >= 0)
 		close(b->memfd);
+}
+
+uint64_t borrow_mask(const struct borrow *b)
+{
+	return (FAULTS_ONLY | b->saved.mask) & ~BIT(SIG_GLIBC_SETXID);
 }
 
 int borrow_marker(const struct borrow *b, const struct proc_status *st)
@@ -271,7 +274,7 @@ int borrow_syscall(struct borrow *b, long nr, const uint64_t arg[6], uint64_t *r
 	b->hijacked = b->th.lent = true;
 	/* only now: from here on whatever ends the call also restores the mask */
 	if (first)
-		rc = tracee_set_mask(&b->th, HIJACKED);
+		rc = tracee_set_mask(&b->th, borrow_mask(b));
 	if (rc == 0 && due)
 		rc = wait_syscall(b, NO_SYSCALL, b->own_frame.sp, &regs);
 	if (rc == 0)
@@ -327,7 +330,7 @@ int borrow_boot(struct borrow *b, const struct region *r, const void *text, size
 		return rc;
 	b->marker = block->marker;
 	/* first the mask: no signal can be delivered on a stack that is not writable yet */
-	rc = tracee_set_mask(&b->th, FAULTS_ONLY);
+	rc = tracee_set_mask(&b->th, FAULTS_ONLY | b->saved.mask);
 	if (rc == 0)
 		rc = tracee_set_regs(&b->th, &regs);
 	if (rc == 0)

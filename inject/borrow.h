@@ -83,6 +83,13 @@ HM_MUST_CHECK int borrow_return(struct borrow *b);
 /* Lets the thread run on in the boot code; the dead man's frame gives it back when that ends. */
 HM_MUST_CHECK int borrow_abandon(struct borrow *b);
 
+/*
+ * What hijacked code blocks. Signals that a fault sends stay open, because a fault of a thread that
+ * blocks it ends the process without asking its handler; but not those that the thread itself
+ * blocks: some other may wait for them with sigwait(3), and we would take them first. glibc's for
+ * setuid(2) is always answered.
+ */
+uint64_t borrow_mask(const struct borrow *b);
 /* A signal for the boot code's end: ignored by default, not caught, blocked or pending here; 0 if
  * there is none. */
 int borrow_marker(const struct borrow *b, const struct proc_status *st);

@@ -67,6 +67,7 @@ struct hm_block {
 	uint32_t boot_state;
 	int32_t marker; /* signal that tells the host the boot code is done */
 	int32_t boot_rc;
+	uint64_t call_mask; /* signals that the proxy blocks while it runs calls */
 	uint64_t fn_errno_location;
 	uint64_t fn_attr_init, fn_attr_setstack, fn_attr_setdetachstate, fn_attr_destroy, fn_create;
 	uint64_t fn_proxy; /* address of proxy_entry */

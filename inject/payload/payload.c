@@ -60,13 +60,11 @@ enum {
 
 /*
  * At rest only signal 33 is open, with which glibc makes setuid(2) known to every thread: what is
- * sent to the process must not be delivered here. SIGILL 4, SIGTRAP 5, SIGBUS 7, SIGFPE 8, SIGSEGV
- * 11 and SIGSYS 31 are too while a call runs: a fault of a thread that blocks it ends the process
- * without asking its handler.
+ * sent to the process must not be delivered here. While a call runs the host says what is
+ * (call_mask).
  */
 #define BIT(n)	  (1UL << ((n)-1))
 #define REST_MASK (~BIT(33))
-#define CALL_MASK (REST_MASK & ~(BIT(4) | BIT(5) | BIT(7) | BIT(8) | BIT(11) | BIT(31)))
 
 static long raw6(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -347,7 +345,7 @@ static void serve(struct hm_block *b)
 	while (next_request(b, -1) == HM_REQ_CALL) {
 		long rc;
 
-		set_mask(CALL_MASK);
+		set_mask(b->call_mask);
 		run_calls(b);
 		set_mask(REST_MASK);
 		do

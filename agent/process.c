@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +14,9 @@
 /* For a thread that still has to be let go of; one that is stuck for longer is left to the kernel.
  */
 #define STRAY_LIMIT (2 * NS_PER_SEC)
+/* A program that is just starting has its libraries within milliseconds. */
+#define STARTING_NAP   (5 * NS_PER_MS)
+#define STARTING_LOOKS 40
 
 /*
  * A number for the mappings that modules are found by: the executable ones of files. Another one
@@ -118,7 +122,20 @@ static void foresee(struct process *p)
 	}
 }
 
-int process_refresh(struct process *p, struct diag *d)
+/* Has the program loaded or unloaded something, or become another one, since it was looked at? */
+static bool is_moving(const struct process *p)
+{
+	struct maps now;
+	bool moved;
+
+	if (maps_read(&p->t, &now, NULL))
+		return false;
+	moved = layout_of(&now) != layout_of(&p->maps);
+	maps_free(&now);
+	return moved;
+}
+
+static int look(struct process *p, struct diag *d)
 {
 	int rc = preflight_run(&p->t, &p->pre);
 
@@ -134,6 +151,53 @@ int process_refresh(struct process *p, struct diag *d)
 	if ((rc || !p->pre.injectable) && target_ending(&p->t, false))
 		return target_gone(&p->t, d);
 	return rc;
+}
+
+static bool is_ready(const struct process *p)
+{
+	for (size_t i = 0; i < p->allocs.n; i++)
+		if (p->allocs.v[i].in_use)
+			return p->pre.injectable;
+	return false;
+}
+
+/* Causes that may be over in a moment; without one the allocator is missing. */
+static bool may_pass(const struct process *p, const struct diag *cause)
+{
+	return cause->exit == HM_OK || cause->exit == HM_UNSUPPORTED ||
+	       cause->exit == HM_NOT_PERMITTED || (cause->exit == HM_GONE && target_alive(&p->t));
+}
+
+/*
+ * In and behind execve(2) a program has no memory, then no libc, and its mappings are of two
+ * programs while we read them; the kernel refuses access for a moment. So a refusal must be found
+ * twice in a program that stands still.
+ */
+int process_refresh(struct process *p, struct diag *d)
+{
+	char before[sizeof(d->code)] = "?";
+
+	for (int i = 0;; i++) {
+		int rc = look(p, d);
+		struct diag *cause = rc ? d : &p->pre.cause;
+		bool moves;
+
+		if ((rc == 0 && is_ready(p)) || !may_pass(p, cause))
+			return rc;
+		clock_sleep(STARTING_NAP);
+		moves = is_moving(p);
+		if (target_ending(&p->t, false))
+			return target_gone(&p->t, d);
+		if (!moves && strcmp(before, cause->code) == 0)
+			return rc;
+		if (i == STARTING_LOOKS)
+			return diag_fail(d, -EAGAIN, HM_UNSAFE, "program-changed", "try again",
+					 "process %d becomes another program all the time",
+					 p->t.pid);
+		snprintf(before, sizeof(before), "%s", cause->code);
+		if (rc)
+			diag_clear(d);
+	}
 }
 
 int process_open(pid_t pid, const struct session_opts *o, struct process **out, struct diag *d)
@@ -274,7 +338,7 @@ int process_session(struct process *p, struct diag *d)
 	rc = session_open(&p->t, &p->mods, &p->opts, &p->session, d);
 	if (rc)
 		p->session = NULL;
-	if (rc == -EPERM)
+	if (rc == -EPERM && !preflight_may_attach(&p->t))
 		preflight_explain_eperm(&p->t, d);
 	return rc;
 }

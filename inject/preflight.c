@@ -112,6 +112,11 @@ static int probe_memory(const struct target *t)
 	return 0;
 }
 
+bool preflight_may_attach(const struct target *t)
+{
+	return probe_memory(t) == 0 && !permit_ptrace_filtered(t->pid);
+}
+
 void preflight_explain_eperm(const struct target *t, struct diag *d)
 {
 	(void)permit_explain(t, d);

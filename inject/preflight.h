@@ -29,6 +29,9 @@ struct preflight {
 HM_MUST_CHECK int preflight_run(const struct target *t, struct preflight *out);
 /* Adds what needs modules: no libc, musl, static without symbols. Changes injectable and cause. */
 void preflight_modules(struct preflight *p, const struct modules *mods);
+/* Does the kernel let us attach right now? Then an EPERM a moment ago came from what the process
+ * was doing: execve(2), or its end. */
+bool preflight_may_attach(const struct target *t);
 /* The precise cause of an EPERM from ptrace or process_vm_readv on t: capability, uid, yama,
  * dumpable, user ns, LSM. */
 void preflight_explain_eperm(const struct target *t, struct diag *d);

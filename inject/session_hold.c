@@ -88,16 +88,23 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 			return target_gone(s->t, d);
 		return 1;
 	case -EPERM:
-		if (!traced_by_another(s, tid)) {
+		if (traced_by_another(s, tid)) {
+			why = "it is traced by another process";
+		} else if (preflight_may_attach(s->t)) {
+			/* in the middle of execve(2) or of its end */
+			why = "it could not be attached to at that moment";
+		} else {
 			preflight_explain_eperm(s->t, d);
 			return rc;
 		}
-		why = "it is traced by another process";
 		break;
 	case -EFAULT:
 		why = "its stack cannot be read";
 		break;
 	case -ETIMEDOUT:
+		/* only the search is over: why not before says more */
+		if (f->tries && clock_now() >= f->deadline)
+			return 1;
 		why = "it did not stop in time, it may be stuck in the kernel";
 		break;
 	default:

@@ -236,6 +236,39 @@ static int identify(struct target *t, struct diag *d)
 	return err;
 }
 
+/* The main thread is on its way out, or out. */
+static bool main_thread_exiting(const struct target *t)
+{
+	uint64_t start;
+	char *stat, state;
+	size_t len;
+	bool exiting;
+
+	if (proc_read(t->procfd, "stat", STAT_MAX, &stat, &len))
+		return true;
+	exiting = stat_is_exiting(stat) || stat_parse(stat, &state, &start, NULL) || state == 'Z' ||
+		  state == 'X';
+	free(stat);
+	return exiting;
+}
+
+/*
+ * Without its main thread a process ends, goes on like that for good, or is in an execve(2) of
+ * another thread, which then has the place of the main thread. What it is decides itself soon.
+ */
+static int main_thread_ended(struct target *t, struct diag *d)
+{
+	if (target_ending(t, false))
+		return target_gone(t, d);
+	if (main_thread_exiting(t))
+		return -EOPNOTSUPP;
+	diag_clear(d);
+	if (t->pidfd >= 0)
+		close(t->pidfd);
+	t->pidfd = -1;
+	return identify(t, d);
+}
+
 int target_open(pid_t pid, struct target *t, struct diag *d)
 {
 	char path[32];
@@ -257,8 +290,8 @@ int target_open(pid_t pid, struct target *t, struct diag *d)
 	err = target_check_proc(d);
 	if (!err)
 		err = identify(t, d);
-	if (err == -EOPNOTSUPP && target_ending(t, false))
-		err = target_gone(t, d);
+	if (err == -EOPNOTSUPP)
+		err = main_thread_ended(t, d);
 	if (err)
 		target_close(t);
 	return err;
@@ -309,22 +342,6 @@ int target_unreadable(const struct target *t, const char *name, int err, struct 
 	return diag_internal(d, err, name);
 }
 
-/* The main thread is on its way out, or out. */
-static bool main_thread_exiting(const struct target *t)
-{
-	uint64_t start;
-	char *stat, state;
-	size_t len;
-	bool exiting;
-
-	if (proc_read(t->procfd, "stat", STAT_MAX, &stat, &len))
-		return true;
-	exiting = stat_is_exiting(stat) || stat_parse(stat, &state, &start, NULL) || state == 'Z' ||
-		  state == 'X';
-	free(stat);
-	return exiting;
-}
-
 bool target_ending(const struct target *t, bool suspected)
 {
 	const struct timespec nap = { .tv_nsec = ENDING_NAP_MS * 1000000L };
@@ -337,6 +354,8 @@ bool target_ending(const struct target *t, bool suspected)
 		nanosleep(&nap, NULL);
 		if (!target_alive(t))
 			return true;
+		if (!suspected && !main_thread_exiting(t))
+			return false;
 	}
 	return false;
 }

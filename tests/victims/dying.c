@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* dying: threads that sleep, and a process that exits 0 as soon as one byte comes in: it goes away
- * in the middle of a session. */
+/*
+ * dying: threads that sleep, and a process that goes away in the middle of a session, as soon as
+ * one byte comes in: 'k' by SIGKILL, 'a' by abort(3), 't' by an exit(3) of another thread than the
+ * first, which has ended before; by any other it exits 0.
+ */
 #include <pthread.h>
+#include <signal.h>
 
 #include "victim.h"
 
@@ -17,9 +21,35 @@ static void *nap(void *arg)
 	return arg;
 }
 
+static void *leave(void *arg)
+{
+	usleep(1000);
+	exit(0);
+	return arg;
+}
+
+static void leave_otherwise(char how)
+{
+	pthread_t t;
+
+	switch (how) {
+	case 'k':
+		raise(SIGKILL);
+		break;
+	case 'a':
+		abort();
+	case 't':
+		if (pthread_create(&t, NULL, leave, NULL))
+			wrong("no thread");
+		pthread_exit(NULL);
+	default:
+		break;
+	}
+}
+
 int main(void)
 {
-	char c;
+	char c = 0;
 
 	for (int i = 0; i < 3; i++) {
 		pthread_t t;
@@ -31,5 +61,6 @@ int main(void)
 	victim_ready();
 	if (read(STDIN_FILENO, &c, 1) < 0)
 		wrong("read: %s", strerror(errno));
+	leave_otherwise(c);
 	return 0;
 }

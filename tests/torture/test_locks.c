@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Programs that are inside a lock of the allocator, of the dynamic linker or of stdio at nearly
+ * every moment; that fork, execute themselves or end in the middle; and locks that nobody gives
+ * back. No call may hang or do harm, and where there is no safe moment that is said in time.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../live/program.h"
+#include "../live/victim.h"
+#include "torture.h"
+
+enum { CODES = 11, BATCH = 40 };
+
+/* How often each exit code was seen, and how many calls were asked for. */
+struct tally {
+	unsigned code[CODES], runs, calls;
+	uint64_t longest_ns;
+};
+
+static void tally_one(struct tally *t, const struct run *r, const char *allowed)
+{
+	char digit[16];
+
+	snprintf(digit, sizeof(digit), " %d ", r->exit);
+	cr_assert(r->exit >= 0 && r->exit < CODES && strstr(allowed, digit),
+		  "exit %d (signal %d): %s%s", r->exit, r->sig, r->out, r->err);
+	t->code[r->exit]++;
+	t->runs++;
+	if (r->ns > t->longest_ns)
+		t->longest_ns = r->ns;
+}
+
+static void tally_show(const struct tally *t, const char *what)
+{
+	char codes[160] = "";
+	size_t n = 0;
+
+	for (int i = 0; i < CODES; i++)
+		if (t->code[i])
+			n += (size_t)snprintf(codes + n, sizeof(codes) - n, " %d x exit %d,",
+					      t->code[i], i);
+	torture_figure("%s: %u calls in %u runs,%s longest %.1f s", what, t->calls, t->runs, codes,
+		       (double)t->longest_ns / 1e9);
+}
+
+/*
+ * One session with n commands on its standard input. Never stats: it is refused (6) in the middle
+ * of a session when somebody holds the lock of stderr.
+ */
+static void batch(struct tally *t, const struct victim *v, const char *via, unsigned n,
+		  const char *allowed)
+{
+	static const char *const word[] = { "trim\n", "info\n" };
+	char input[BATCH * 8] = "", pid[16];
+	const char *args[] = { "-p", pid, "--via", via, NULL };
+	const struct run_opts o = { .input = input };
+	struct run r;
+
+	cr_assert_leq(n, BATCH);
+	snprintf(pid, sizeof(pid), "%d", v->pid);
+	for (unsigned i = 0; i < n; i++)
+		strcat(input, word[(t->runs + i) % 2]);
+	run_with(&r, &o, args);
+	tally_one(t, &r, allowed);
+	t->calls += n;
+	run_free(&r);
+}
+
+/* Mostly long sessions, some short ones, and every eighth on the application's own threads. */
+static void many_calls(const char *what, const struct victim_plan *plan, unsigned calls,
+		       const char *allowed)
+{
+	static struct state state;
+	struct tally t = { .runs = 0 };
+	struct victim v;
+
+	victim_start(&v, plan);
+	state_take(&v, &state);
+	while (t.calls < calls) {
+		unsigned n = t.runs % 4 == 3 ? 1 : BATCH;
+
+		batch(&t, &v, t.runs % 8 == 7 ? "direct" : "auto", n, allowed);
+		victim_check(&v);
+	}
+	cr_assert_gt(t.code[0], 0, "not one session was done");
+	state_same(&v, &state, STATE_THREADS_VARY);
+	victim_stop(&v);
+	tally_show(&t, what);
+}
+
+Test(locks, eight_threads_in_malloc, .timeout = 3600)
+{
+	const struct victim_plan plan = { .argv = { "@locks", "alloc", "alloc" } };
+
+	many_calls("eight threads in malloc", &plan, torture_rounds(8000, 120), " 0 6 ");
+}
+
+Test(locks, fork_and_spawn, .timeout = 3600)
+{
+	const struct victim_plan plan = { .argv = { "@locks", "alloc", "fork", "fork", "spawn" } };
+
+	many_calls("fork, vfork and posix_spawn", &plan, torture_rounds(4000, 80), " 0 6 ");
+}
+
+Test(locks, linker_threads_and_stdio, .timeout = 3600)
+{
+	const struct victim_plan plan = { .argv = { "@locks", "alloc", "dl", "threads", "stdio",
+						    "phdr", "limits" } };
+
+	many_calls("dlopen, threads, stdio, phdr", &plan, torture_rounds(4000, 80), " 0 6 ");
+}
+
+/* The only thread is in malloc nearly always. */
+Test(locks, one_thread_in_malloc, .timeout = 3600)
+{
+	const struct victim_plan plan = { .argv = { "@single", "busy" } };
+
+	many_calls("one thread in malloc", &plan, torture_rounds(3000, 60), " 0 6 ");
+}
+
+static void await_ready(struct victim *v)
+{
+	char ready[7] = "";
+
+	cr_assert_eq(read(v->out, ready, 6), 6);
+	cr_assert_str_eq(ready, "ready\n");
+}
+
+/* The lock of the main arena is never given back: the call is left behind in time, and ends later.
+ */
+Test(locks, a_lock_that_is_stuck, .timeout = 3600)
+{
+	const unsigned rounds = torture_rounds(6, 1);
+	struct tally t = { .runs = 0 };
+
+	for (unsigned i = 0; i < rounds; i++) {
+		static struct state state;
+		struct victim v;
+		struct run r;
+
+		victim_start_named(&v, "stuck", NULL, NULL);
+		state_take(&v, &state);
+		run(&r, v.pid, "--deadline", "300ms", "--timeout", "300ms", "--via",
+		    i % 2 ? "direct" : "proxy", "trim", NULL);
+		tally_one(&t, &r, " 6 8 ");
+		t.calls++;
+		cr_assert_lt(r.ns, 30000000000ull);
+		run_free(&r);
+		/* a second one meets the same lock */
+		run(&r, v.pid, "--deadline", "300ms", "--timeout", "300ms", "trim", NULL);
+		tally_one(&t, &r, " 6 8 ");
+		t.calls++;
+		run_free(&r);
+		victim_check(&v);
+		cr_assert_eq(write(v.in, "x", 1), 1);
+		await_ready(&v);
+		state_await_threads(&v, state.threads);
+		run_ok(v.pid, "trim", NULL);
+		state_same(&v, &state, STATE_EXACT);
+		victim_stop(&v);
+	}
+	tally_show(&t, "a stuck arena lock");
+}
+
+/* Stops a thread where it is, as a debugger does. */
+static void debugger_stop(pid_t tid)
+{
+	cr_assert_eq(ptrace(PTRACE_SEIZE, tid, 0, 0), 0, "%s", strerror(errno));
+	cr_assert_eq(ptrace(PTRACE_INTERRUPT, tid, 0, 0), 0);
+	cr_assert_eq(waitpid(tid, NULL, __WALL), tid);
+}
+
+/*
+ * Another debugger keeps a thread in the allocator, as like as not with a lock: the call is made,
+ * or left behind in time, and nothing is lost when the thread goes on.
+ */
+Test(locks, a_thread_kept_by_a_debugger, .timeout = 3600)
+{
+	const struct victim_plan plan = { .argv = { "@locks", "alloc", "limits" } };
+	const unsigned rounds = torture_rounds(24, 4);
+	struct tally t = { .runs = 0 };
+	static struct state state;
+	struct victim v;
+
+	victim_start(&v, &plan);
+	state_take(&v, &state);
+	for (unsigned i = 0; i < rounds; i++) {
+		/* the first is the main thread */
+		pid_t tid = state.thread[1 + i % 4].tid;
+		struct run r;
+
+		debugger_stop(tid);
+		run(&r, v.pid, "--deadline", "300ms", "--timeout", "300ms", "--via",
+		    i % 4 == 3 ? "direct" : "proxy", "trim", NULL);
+		tally_one(&t, &r, " 0 6 8 ");
+		t.calls++;
+		cr_assert_lt(r.ns, 30000000000ull);
+		run_free(&r);
+		cr_assert_eq(ptrace(PTRACE_DETACH, tid, 0, 0), 0);
+		state_await_threads(&v, state.threads);
+		victim_check(&v);
+	}
+	run_ok(v.pid, "trim", NULL);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+	tally_show(&t, "a thread kept by a debugger");
+}
+
+/* It is another program every few milliseconds. */
+static void restless(const char *arg)
+{
+	const unsigned rounds = torture_rounds(300, 12);
+	struct tally t = { .runs = 0 };
+	struct victim v;
+
+	victim_start_named(&v, "restless", arg, NULL);
+	for (unsigned i = 0; i < rounds; i++) {
+		batch(&t, &v, i % 3 ? "auto" : "direct", 1 + i % 3, " 0 3 6 9 ");
+		victim_check(&v);
+	}
+	victim_stop(&v);
+	tally_show(&t, arg ? "execve from a second thread" : "execve all the time");
+}
+
+Test(locks, executes_itself, .timeout = 3600)
+{
+	restless(NULL);
+	restless("two");
+}
+
+/* Ends by itself or is ended, early or late in a session. A code of the table, and never a hang. */
+Test(locks, ends_in_the_middle, .timeout = 3600)
+{
+	static const char ways[] = "xkat";
+	const unsigned rounds = torture_rounds(200, 12);
+	struct tally t = { .runs = 0 };
+
+	srandom((unsigned)getpid());
+	for (unsigned i = 0; i < rounds; i++) {
+		const uint64_t delay = (uint64_t)random() % 15000000;
+		struct victim v;
+		pid_t killer;
+
+		victim_start_named(&v, "dying", NULL, NULL);
+		killer = fork();
+		cr_assert_neq(killer, -1);
+		if (killer == 0) {
+			sleep_ns(delay);
+			_exit(write(v.in, &ways[i % 4], 1) == 1 ? 0 : 1);
+		}
+		batch(&t, &v, i % 3 ? "proxy" : "direct", 1 + i % 4, " 0 3 6 9 ");
+		cr_assert_eq(waitpid(killer, NULL, 0), killer);
+		victim_kill(&v);
+	}
+	tally_show(&t, "ends in the middle");
+}

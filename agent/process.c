@@ -231,6 +231,11 @@ static void held_add(struct held *to, const struct held *h)
 {
 	to->threads += h->threads;
 	to->total_ns += h->total_ns;
+	to->anew += h->anew;
+	if (h->anew) {
+		to->anew_tid = h->anew_tid;
+		to->anew_call = h->anew_call;
+	}
 	if (h->threads)
 		to->last_ns = h->last_ns;
 	if (h->max_ns > to->max_ns)

@@ -9,11 +9,10 @@
 #include "cause.h"
 #include "clock.h"
 #include "preflight.h"
-#include "restart.h"
-#include "slept.h"
 #include "stray.h"
 #include "tracer.h"
 #include "urgent.h"
+#include "waited.h"
 
 #define STOP_LIMIT (500 * NS_PER_MS)
 
@@ -41,13 +40,15 @@ static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
 }
 
 /* The thread goes back to its call; one that a mere stop has interrupted is healed. */
-static int let_go(struct tracee *th, const arch_regs *stopped, uint64_t slept_ns)
+static int let_go(struct waited *w, const struct target *t, struct tracee *th,
+		  const arch_regs *stopped)
 {
 	arch_regs regs;
 	int back, rc = 0;
 
-	restart_regs(stopped, slept_ns, &regs);
-	if (memcmp(&regs, stopped, sizeof(regs)) != 0)
+	waited_regs(w, stopped, &regs);
+	waited_write(w, t, &regs);
+	if (w->marked || memcmp(&regs, stopped, sizeof(regs)) != 0)
 		rc = tracee_set_regs(th, &regs);
 	/* also without them: a call that ends early is better than a thread that stays stopped */
 	back = tracee_detach(th, 0);
@@ -58,14 +59,19 @@ static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid
 			   size_t max, size_t *n, bool *complete, uint64_t *held_ns)
 {
 	struct urgent urgent = { 0 };
-	struct slept slept;
+	struct proc_status st;
+	struct thread before;
+	struct waited wait;
 	struct tracee th;
 	arch_regs regs;
 	int back, rc;
 
 	if (!stray_room())
 		return -ETIMEDOUT;
-	slept_measure(t->procfd, tid, &slept);
+	rc = thread_read(t, tid, &before);
+	if (rc)
+		return rc;
+	waited_prepare(&wait, t, &before, status_read(t->procfd, "status", &st) || st.seccomp != 0);
 	rc = tracee_seize(&th, tid, 0);
 	if (rc)
 		return rc;
@@ -80,8 +86,9 @@ static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid
 		(void)!tracee_detach(&th, 0);
 		goto out;
 	}
+	waited_stop(&wait, t, &th, &regs);
 	rc = unwinder_run(u, &regs, v, max, n, complete);
-	back = let_go(&th, &regs, slept_until_stop(t->procfd, tid, &slept, th.stopped_at));
+	back = let_go(&wait, t, &th, &regs);
 	*held_ns = clock_now() - th.stopped_at;
 	rc = back ? back : rc;
 out:

@@ -13,6 +13,7 @@
 #include "mem.h"
 #include "restart.h"
 #include "stray.h"
+#include "syscalls.h"
 
 /* How long a hijacked system call or the restore may take before something is badly wrong. */
 #define STEP_LIMIT (5 * NS_PER_SEC)
@@ -69,6 +70,14 @@ static void account(struct borrow *b)
 {
 	uint64_t ns = clock_now() - b->th.stopped_at;
 
+	const struct syscall_fact *f;
+
+	if (b->wait.anew) {
+		f = syscall_fact(b->wait.nr);
+		b->held.anew++;
+		b->held.anew_tid = b->sp.tid;
+		b->held.anew_call = f ? f->name : "a system call";
+	}
 	b->held.threads++;
 	b->held.last_ns = ns;
 	b->held.total_ns += ns;
@@ -100,24 +109,13 @@ static bool in_restartable_sequence(const struct borrow *b)
 	return arch_pc(&b->saved.regs) - cs.start < cs.len;
 }
 
-/* For a call whose timeout must not begin anew: how long it had waited when we stopped it. */
-static uint64_t slept_so_far(const struct borrow *b)
-{
-	unsigned arg;
-	int ms;
-
-	if (!b->slept.ns || !restart_timeout(&b->saved.regs, &arg, &ms))
-		return 0;
-	return slept_until_stop(b->t->procfd, b->th.tid, &b->slept, b->th.stopped_at);
-}
-
 static int check_hold(struct borrow *b)
 {
 	int rc = tracee_regs(&b->th, &b->saved.regs);
 
 	if (rc)
 		return rc;
-	b->slept_ns = slept_so_far(b);
+	waited_stop(&b->wait, b->t, &b->th, &b->saved.regs);
 	rc = safepoint_check(&b->sp, &b->saved.regs);
 	if (rc == 0 && arch_syscall(&b->saved.regs) < 0 && in_restartable_sequence(b)) {
 		snprintf(b->sp.reason, sizeof(b->sp.reason), "it is in a restartable sequence");
@@ -156,7 +154,7 @@ static int build_own_frame(struct borrow *b)
 	arch_regs back;
 	int rc;
 
-	restart_frame_regs(&b->saved.regs, b->slept_ns, &back);
+	restart_frame_regs(&b->saved.regs, waited_so_far(&b->wait), &back);
 	rc = sigframe_build(&b->own_frame, arch_sp(&b->saved.regs) - ARCH_RED_ZONE, &back,
 			    b->saved.xstate, b->saved.xlen, b->saved.mask, b->trampoline,
 			    &b->xsave);
@@ -310,7 +308,7 @@ int borrow_boot(struct borrow *b, const struct region *r, const void *text, size
 	uint64_t entry;
 	int rc;
 
-	restart_frame_regs(&b->saved.regs, b->slept_ns, &back);
+	restart_frame_regs(&b->saved.regs, waited_so_far(&b->wait), &back);
 	rc = sigframe_build(&b->region_frame, r->stack + r->stack_len, &back, b->saved.xstate,
 			    b->saved.xlen, b->saved.mask, b->trampoline, &b->xsave);
 	if (rc == 0)
@@ -450,7 +448,8 @@ static int put_back(struct borrow *b)
 	arch_regs regs;
 	int rc;
 
-	restart_regs(&b->saved.regs, b->slept_ns, &regs);
+	waited_regs(&b->wait, &b->saved.regs, &regs);
+	waited_write(&b->wait, b->t, &regs);
 	if (b->hijacked) {
 		rc = tracee_set_xstate(&b->th, b->saved.xstate, b->saved.xlen);
 		if (rc == 0)
@@ -459,7 +458,7 @@ static int put_back(struct borrow *b)
 			rc = tracee_set_regs(&b->th, &regs);
 		return rc;
 	}
-	if (memcmp(&regs, &b->saved.regs, sizeof(regs)) == 0)
+	if (!b->wait.marked && memcmp(&regs, &b->saved.regs, sizeof(regs)) == 0)
 		return 0;
 	return tracee_set_regs(&b->th, &regs);
 }

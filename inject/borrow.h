@@ -10,9 +10,9 @@
 #include "safepoint.h"
 #include "session.h"
 #include "sigframe.h"
-#include "slept.h"
 #include "tracer.h"
 #include "urgent.h"
+#include "waited.h"
 
 /*
  * One application thread, borrowed for a moment. At every instant between two requests below,
@@ -30,11 +30,11 @@ struct borrow {
 	unsigned long options; /* PTRACE_O_* beside TRACESYSGOOD, and TRACECLONE while it starts a
 				  proxy */
 	struct safepoint sp;
-	struct slept slept; /* of the thread that is to be held next; ns 0 if not measured */
+	struct waited
+		wait; /* of the thread that is to be held next, prepared; then of the one held */
 	/* of the thread that is held */
 	struct tracee th;
 	struct saved_state saved;
-	uint64_t slept_ns;	      /* in its call, until it was stopped; 0 not known */
 	bool hijacked;		      /* its registers are not its own */
 	int marker;		      /* of the boot code it is in; 0: none */
 	struct sigframe own_frame;    /* on its own stack */

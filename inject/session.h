@@ -113,6 +113,10 @@ const char *session_via(const struct session *s); /* "proxy" or "direct" */
 struct held {
 	unsigned threads; /* how many holds there were */
 	uint64_t max_ns, last_ns, total_ns;
+	/* Waits whose timeout has begun anew; of the last one the thread and the call (static). */
+	unsigned anew;
+	pid_t anew_tid;
+	const char *anew_call;
 };
 void session_held(const struct session *s, struct held *out);
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 
 #include "cause.h"
 #include "clock.h"
@@ -50,18 +49,6 @@ static bool traced_by_another(const struct session *s, pid_t tid)
 	return status_read(s->t->procfd, path, &st) == 0 && st.tracer;
 }
 
-/* Only calls that we make again, with a timeout in a register, need it. */
-static void measure_sleep(struct session *s, const struct thread *th)
-{
-	bool timed = (th->nr == SYS_epoll_wait || th->nr == SYS_epoll_pwait)
-			     ? (int)th->arg[3] > 0
-			     : th->nr == SYS_poll && (int)th->arg[2] > 0;
-
-	s->b.slept.ns = 0;
-	if (timed)
-		slept_measure(s->t->procfd, th->tid, &s->b.slept);
-}
-
 /* One thread. 0: held. 1: not this one. Negative: no use to go on. */
 static int try_thread(struct session *s, const struct thread *th, struct search *f, struct diag *d)
 {
@@ -70,7 +57,7 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 	int rc = th->sp ? safepoint_preview(&s->b.sp, th->sp, th->pc, th->tcb) : 0;
 
 	if (rc == 0) {
-		measure_sleep(s, th);
+		waited_prepare(&s->b.wait, s->t, th, s->b.options != 0);
 		f->holds++;
 		rc = borrow_hold(&s->b, tid, f->deadline);
 	}

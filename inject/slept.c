@@ -27,7 +27,7 @@ static const char *value_of(const char *text, const char *key)
 int slept_parse(const char *text, uint64_t *exec_start_ns, uint64_t *switches)
 {
 	const char *start = value_of(text, "se.exec_start");
-	const char *count = value_of(text, "nr_switches");
+	const char *count = value_of(text, "nr_voluntary_switches");
 	unsigned long long ms, ns, n;
 
 	/* the kernel prints nanoseconds as milliseconds with six decimals */
@@ -119,7 +119,8 @@ uint64_t slept_until_stop(int procfd, pid_t tid, const struct slept *s, uint64_t
 
 	if (!s->ns || read_sched(procfd, tid, &ignored, &switches))
 		return 0;
-	/* it was switched in once, to stop, and out again (the counter counts switches out) */
+	/* It gave up its CPU once, to stop. Others may have taken the CPU from it on its way there:
+	 * that is not counted. */
 	if (switches != s->switches + 1)
 		return 0;
 	return s->ns + (stopped_at > s->at ? stopped_at - s->at : 0);

@@ -10,13 +10,13 @@
 /*
  * How long a sleeping thread has slept. The kernel tells the time at which a thread last ran
  * (se.exec_start of /proc/PID/task/TID/sched, in the clock of its CPU), which for a thread asleep
- * is when it fell asleep. A look at ourselves on the same CPU tells the time now. nr_switches
- * proves later that it has not run in between.
+ * is when it fell asleep. A look at ourselves on the same CPU tells the time now.
+ * nr_voluntary_switches proves later that it has not gone to sleep again in between.
  */
 struct slept {
 	uint64_t ns;	   /* asleep so far when at was taken; 0: not known */
 	uint64_t at;	   /* clock_now */
-	uint64_t switches; /* nr_switches of the thread */
+	uint64_t switches; /* nr_voluntary_switches of the thread */
 };
 
 /* Pure: the two numbers of a sched file. -EINVAL if they are not there. */

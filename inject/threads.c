@@ -4,14 +4,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mem.h"
 #include "region.h"
+#include "socket_wait.h"
 #include "tcb.h"
+#include "timeout.h"
 #include "tls.h"
 
 /* Below this no signal frame fits on any x86-64 machine; what is needed exactly is known when the
@@ -157,6 +162,18 @@ int threads_read(const struct target *t, struct threads *out, struct diag *d)
 	return err ? target_unreadable(t, "/task", err, d) : target_gone(t, d);
 }
 
+int thread_read(const struct target *t, pid_t tid, struct thread *out)
+{
+	int fd = openat(t->procfd, "task", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = read_thread(fd, tid, out);
+	close(fd);
+	return err;
+}
+
 void threads_free(struct threads *t)
 {
 	free(t->v);
@@ -168,10 +185,12 @@ void threads_free(struct threads *t)
 /* Smaller is better; the arena counts first, then how the interruption will be mended. */
 enum {
 	RANK_KERNEL = 0,
-	RANK_HEAL = 1,
-	RANK_FAULT = 2,
-	RANK_RUNNING = 3,
+	RANK_HEAL = 2,
+	RANK_TIMED = 1, /* more, for a timeout: should we be killed, the frame cannot keep it */
+	RANK_FAULT = 4,
+	RANK_RUNNING = 5,
 	RANK_NO_ARENA = 10,
+	RANK_ANEW = 30, /* more */
 	RANK_UNUSABLE = 100
 };
 
@@ -238,8 +257,31 @@ static const char *stack_reason(const struct target *t, const struct maps *maps,
 	return NULL;
 }
 
+/* Relative timeouts, which the dead man's frame cannot keep, or only for what is left of them. */
+static bool has_timeout(const struct thread *th)
+{
+	uint64_t op = th->arg[1] & (uint64_t)FUTEX_CMD_MASK;
+	unsigned which;
+
+	switch (th->nr) {
+	case SYS_nanosleep:
+	case SYS_restart_syscall:
+		return true;
+	case SYS_clock_nanosleep:
+		return !(th->arg[1] & TIMER_ABSTIME);
+	case SYS_poll:
+		return (int)th->arg[2] > 0;
+	case SYS_select:
+		return th->arg[4] != 0;
+	case SYS_futex:
+		return op == FUTEX_WAIT && th->arg[3] != 0;
+	default:
+		return timeout_form(th->nr, th->arg, &which) != TIMEOUT_NONE;
+	}
+}
+
 /* Why the call that th is in forbids it, NULL if it does not. Fills the rank otherwise. */
-static const char *call_reason(struct thread *th)
+static const char *call_reason(const struct target *t, struct thread *th)
 {
 	const struct syscall_fact *f;
 
@@ -262,6 +304,13 @@ static const char *call_reason(struct thread *th)
 		return "in a call that must not be interrupted";
 	}
 	th->reason = f->name;
+	if (has_timeout(th))
+		th->rank += RANK_TIMED;
+	th->anew = socket_wait_is_timed(t, th->nr, (int)th->arg[0]);
+	if (th->anew) {
+		th->rank += RANK_ANEW;
+		th->reason = "its socket's timeout would begin anew";
+	}
 	return NULL;
 }
 
@@ -299,7 +348,7 @@ static void judge(const struct target *t, const struct maps *maps, const struct 
 		if (!no)
 			no = stack_reason(t, maps, f, th, nstid);
 		if (!no)
-			no = call_reason(th);
+			no = call_reason(t, th);
 		th->usable = !no;
 		if (no) {
 			th->reason = no;

@@ -24,6 +24,7 @@ struct thread {
 	uint64_t stack_lo, stack_hi; /* the mapping that holds sp, 0 if none */
 	bool has_arena;		     /* thread_arena of glibc is set: it has called malloc */
 	int rank;		     /* smaller is better; see threads_rank */
+	bool anew;	    /* it waits with a timeout that would begin anew (socket_wait.h) */
 	const char *reason; /* why it is not usable, or what it is waiting in; static text */
 	bool usable;
 };
@@ -36,11 +37,14 @@ struct threads {
 /* All threads, unranked: tid, state, name, system call, sp, pc. Threads that end meanwhile are left
  * out. */
 HM_MUST_CHECK int threads_read(const struct target *t, struct threads *out, struct diag *d);
+/* One of them. -ESRCH if there is none of that tid, or another errno. */
+HM_MUST_CHECK int thread_read(const struct target *t, pid_t tid, struct thread *out);
 void threads_free(struct threads *t);
 /*
  * Ranks and sorts, best candidate first: threads that own a glibc arena before those that do not;
  * among them first one asleep in a call that the kernel restarts by itself, then one in a call
- * whose EINTR we heal, last a running one. Never usable: D, Z, X, t, T; a stack that is neither the
+ * whose EINTR we heal, each first without a timeout, last a running one. Behind all of them come
+ * waits whose timeout would begin anew. Never usable: D, Z, X, t, T; a stack that is neither the
  * main stack nor one with a TCB at its end. mods may be NULL: then has_arena stays false.
  */
 HM_MUST_CHECK int threads_rank(const struct target *t, const struct maps *maps,

@@ -229,6 +229,7 @@ static json_t *candidate_json(struct reply *r, const struct thread *t)
 	reply_member(r, o, "state", json_text(state, 1));
 	reply_member(r, o, "syscall", call ? json_string(call->name) : json_null());
 	reply_member(r, o, "usable", json_boolean(t->usable));
+	reply_member(r, o, "begins_anew", json_boolean(t->anew));
 	reply_member(r, o, "reason", t->reason ? json_string(t->reason) : json_null());
 	return o;
 }
@@ -352,6 +353,11 @@ static int report(struct context *c, struct reply *r, struct findings *f, struct
 	else
 		print_all(c, f, err ? d : NULL);
 	warn_leftovers(c, r, f);
+	if (f->best && f->best->anew)
+		reply_warn(c, r, "wait-begins-anew",
+			   "the best thread, %d, waits for at most the time that its socket is set "
+			   "to, and would begin to wait anew",
+			   (int)f->best->tid);
 	if (!err)
 		warn_filter(c, r, f);
 	r->silent = err && told_already(c);

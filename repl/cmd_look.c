@@ -35,7 +35,7 @@ static void thread_row(struct table *table, const struct thread *t)
 	table_row(table,
 		  (const char *const[]){ tid, t->name, state, syscall_name(t, call, sizeof(call)),
 					 t->has_arena ? "yes" : "no", t->usable ? "yes" : "no",
-					 t->usable || !t->reason ? "" : t->reason });
+					 (t->usable && !t->anew) || !t->reason ? "" : t->reason });
 }
 
 static int print_threads(const struct context *c, const struct threads *list)
@@ -69,6 +69,7 @@ static json_t *thread_json(struct reply *r, const struct thread *t)
 				   : json_null());
 	reply_member(r, o, "has_arena", json_boolean(t->has_arena));
 	reply_member(r, o, "usable", json_boolean(t->usable));
+	reply_member(r, o, "begins_anew", json_boolean(t->anew));
 	reply_member(r, o, "reason", t->reason ? json_string(t->reason) : json_null());
 	return o;
 }

@@ -220,6 +220,29 @@ static int run_body(struct run *r)
 	return err;
 }
 
+static unsigned anew_so_far(const struct run *r)
+{
+	struct held h;
+
+	if (!r->c->process)
+		return 0;
+	process_held(r->c->process, &h);
+	return h.anew;
+}
+
+/* The one thing that a hold may cost the application is told. */
+static void tell_anew(struct run *r, unsigned before)
+{
+	struct held h;
+
+	if (anew_so_far(r) <= before)
+		return;
+	process_held(r->c->process, &h);
+	reply_warn(r->c, &r->reply, "wait-begins-anew",
+		   "thread %d was borrowed from a wait (%s) whose timeout has begun anew",
+		   (int)h.anew_tid, h.anew_call);
+}
+
 /* With -v: how the calls were made, and what they cost the application. */
 static void tell_how(struct run *r)
 {
@@ -309,13 +332,16 @@ enum hm_exit command_run(struct context *c, int argc, char *const *argv)
 {
 	struct run r = { .c = c };
 	enum hm_exit code;
+	unsigned anew;
 	int err;
 
 	c->set = context_settings(c);
 	err = prepare(&r, argc, argv);
+	anew = anew_so_far(&r);
 	if (!err && !r.helped)
 		err = run_body(&r);
 	tell_how(&r);
+	tell_anew(&r, anew);
 	err = end_session(&r, err);
 	code = answer(&r, err);
 	json_decref(r.reply.result);

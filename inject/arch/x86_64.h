@@ -63,6 +63,22 @@ static inline bool arch_dwarf_reg(const arch_regs *r, unsigned n, uint64_t *v)
 	return true;
 }
 
+/* Does any general register but the stack pointer hold an address in [lo, hi)? */
+static inline bool arch_points_into(const arch_regs *r, uint64_t lo, uint64_t hi)
+{
+	uint64_t v;
+
+	for (unsigned i = 0; i < 16; i++)
+		if (i != 7 && arch_dwarf_reg(r, i, &v) && v >= lo && v < hi)
+			return true;
+	return false;
+}
+
+static inline uint64_t arch_frame_pointer(const arch_regs *r)
+{
+	return r->rbp;
+}
+
 /* The result register; in a system-call stop the call's result, negative errno for an error. */
 static inline int64_t arch_result(const arch_regs *r)
 {

@@ -14,13 +14,14 @@ Test(slept, parses_what_the_kernel_prints)
 	uint64_t ns, n;
 
 	cr_assert_eq(slept_parse("cat (1, #threads: 1)\nse.exec_start     :       4961340.085972\n"
-				 "nr_switches   :            17\n",
+				 "nr_switches   :            19\n"
+				 "nr_voluntary_switches   :            17\n",
 				 &ns, &n),
 		     0);
 	cr_expect_eq(ns, 4961340085972ULL);
 	cr_expect_eq(n, 17);
 	cr_expect_eq(slept_parse("", &ns, &n), -EINVAL);
-	cr_expect_eq(slept_parse("se.exec_start : x\nnr_switches : 1", &ns, &n), -EINVAL);
+	cr_expect_eq(slept_parse("se.exec_start : x\nnr_voluntary_switches : 1", &ns, &n), -EINVAL);
 	cr_expect_eq(slept_parse("se.exec_start : 1.000002", &ns, &n), -EINVAL);
 }
 

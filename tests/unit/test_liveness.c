@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <string.h>
+
+#include "../../inject/liveness.h"
+
+struct code {
+	const uint8_t *bytes;
+	size_t len;
+};
+
+/* Behind the end is what no compiler makes: hlt. */
+static int read_code(void *context, uint64_t addr, void *buf, size_t len)
+{
+	const struct code *c = context;
+
+	memset(buf, 0xf4, len);
+	if (addr < c->len)
+		memcpy(buf, c->bytes + addr, len < c->len - addr ? len : c->len - addr);
+	return addr < c->len ? 0 : -1;
+}
+
+static struct liveness look(const uint8_t *bytes, size_t len, unsigned arg)
+{
+	struct code c = { bytes, len };
+	struct liveness l;
+
+	liveness_look(read_code, &c, 0, arg, &l);
+	return l;
+}
+
+static bool unread(const uint8_t *bytes, size_t len, unsigned arg)
+{
+	return look(bytes, len, arg).arg_unread;
+}
+#define UNREAD(arg, ...)                                                                           \
+	unread((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }), arg)
+
+enum { RDI, RSI, RDX, R10, R8, R9 };
+
+Test(liveness, a_return_ends_it)
+{
+	for (unsigned arg = 0; arg < 6; arg++)
+		cr_expect(UNREAD(arg, 0xc3));
+	cr_expect_not(UNREAD(6, 0xc3));
+}
+
+Test(liveness, what_is_read)
+{
+	cr_expect_not(UNREAD(R8, 0x44, 0x89, 0xc7, 0xc3), "mov %%r8d,%%edi");
+	cr_expect(UNREAD(R10, 0x44, 0x89, 0xc7, 0xc3));
+	cr_expect(UNREAD(RDI, 0x44, 0x89, 0xc7, 0xc3), "overwritten");
+	cr_expect_not(UNREAD(RDX, 0x48, 0x89, 0xd3, 0xc3), "mov %%rdx,%%rbx");
+	cr_expect_not(UNREAD(R10, 0x49, 0x8b, 0x02, 0xc3), "mov (%%r10),%%rax");
+	cr_expect_not(UNREAD(R9, 0x4a, 0x8b, 0x04, 0xc8, 0xc3), "mov (%%rax,%%r9,8),%%rax");
+	cr_expect_not(UNREAD(R10, 0x41, 0x52, 0xc3), "push %%r10");
+	cr_expect_not(UNREAD(R10, 0x0f, 0x05, 0xc3), "another system call");
+	cr_expect_not(UNREAD(R10, 0x45, 0x88, 0xd0, 0xc3), "mov %%r10b,%%r8b");
+	cr_expect_not(UNREAD(R8, 0x45, 0x88, 0xd0, 0x4c, 0x89, 0xc0, 0xc3),
+		      "a part of it is written, then all of it read");
+}
+
+Test(liveness, both_ways_of_a_branch)
+{
+	/* ja to mov %r10,%rax */
+	cr_expect_not(UNREAD(R10, 0x77, 1, 0xc3, 0x4c, 0x89, 0xd0, 0xc3));
+	cr_expect(UNREAD(R8, 0x77, 1, 0xc3, 0x4c, 0x89, 0xd0, 0xc3));
+	/* a loop that never reads it */
+	cr_expect(UNREAD(R8, 0x85, 0xc0, 0x75, 0xfc, 0xc3));
+	/* into a function that does: call, ret; test %r8,%r8, ret */
+	cr_expect_not(UNREAD(R8, 0xe8, 1, 0, 0, 0, 0xc3, 0x4d, 0x85, 0xc0, 0xc3));
+	cr_expect(UNREAD(R10, 0xe8, 1, 0, 0, 0, 0xc3, 0x4d, 0x85, 0xc0, 0xc3));
+}
+
+Test(liveness, nothing_is_read_by_this)
+{
+	/* endbr64; xor %edx,%edx; ret */
+	cr_expect(UNREAD(RDX, 0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xd2, 0xc3));
+	/* cmp $-4096,%rax; add $0x28,%rsp; neg %eax; mov %eax,%fs:(%rdx); ret */
+	const uint8_t tail[] = { 0x48, 0x3d, 0,	   0xf0, 0xff, 0xff, 0x48, 0x83,
+				 0xc4, 0x28, 0xf7, 0xd8, 0x64, 0x89, 0x02, 0xc3 };
+
+	cr_expect(unread(tail, sizeof(tail), R10));
+	cr_expect_not(unread(tail, sizeof(tail), RDX));
+}
+
+Test(liveness, the_unknown_is_no)
+{
+	cr_expect_not(UNREAD(R10, 0xf4), "hlt");
+	cr_expect_not(UNREAD(R10, 0xff, 0xe0), "jmp *%%rax");
+	cr_expect_not(UNREAD(R10, 0xc5, 0xf8, 0x77, 0xc3), "vzeroupper");
+	cr_expect_not(UNREAD(R10, 0x90, 0x90), "the end of what can be read");
+	cr_expect_not(UNREAD(RDX, 0xf7, 0xe1, 0xc3), "mul %%ecx");
+}
+
+static int read_self(void *unused, uint64_t addr, void *buf, size_t len)
+{
+	(void)unused;
+	memcpy(buf, (const void *)(uintptr_t)addr, len);
+	return 0;
+}
+
+/* All system calls within the first bytes of a function of this machine's glibc. */
+static unsigned ask_wrapper(const void *fn, unsigned arg, bool *all)
+{
+	const uint8_t *code = fn;
+	unsigned n = 0;
+
+	cr_assert_not_null(fn);
+	*all = true;
+	for (size_t i = 0; i < 160; i++) {
+		struct liveness l;
+
+		if (code[i] != 0x0f || code[i + 1] != 0x05)
+			continue;
+		liveness_look(read_self, NULL, (uint64_t)(uintptr_t)code + i + 2, arg, &l);
+		*all = *all && l.arg_unread && l.zone_unread;
+		n++;
+	}
+	return n;
+}
+
+Test(liveness, the_red_zone)
+{
+	const uint8_t above[] = { 0x8b, 0x44, 0x24, 0x0c, 0xc3 };     /* mov 12(%rsp),%eax */
+	const uint8_t below[] = { 0x8b, 0x44, 0x24, 0xf8, 0xc3 };     /* mov -8(%rsp),%eax */
+	const uint8_t lea[] = { 0x48, 0x8d, 0x44, 0x24, 0xc0, 0xc3 }; /* lea -64(%rsp),%rax */
+	const uint8_t indexed[] = { 0x8b, 0x04, 0xc4, 0xc3 };	      /* mov (%rsp,%rax,8),%eax */
+	const uint8_t frame[] = { 0x8b, 0x45, 0xec, 0xc9, 0xc3 };     /* mov -20(%rbp),%eax */
+	const uint8_t late[] = { 0x31, 0xd2, 0x8b, 0x45, 0xe0, 0x5d, 0xc3 };
+
+	cr_expect(look(above, sizeof(above), R10).zone_unread);
+	cr_expect_not(look(below, sizeof(below), R10).zone_unread);
+	cr_expect_not(look(lea, sizeof(lea), R10).zone_unread);
+	cr_expect_not(look(indexed, sizeof(indexed), R10).zone_unread);
+	cr_expect_eq(look(frame, sizeof(frame), R10).lowest, -20);
+	cr_expect_eq(look(late, sizeof(late), RDX).lowest, -32,
+		     "the register is overwritten, the zone is still looked for");
+	cr_expect_eq(look(above, sizeof(above), R10).lowest, 0);
+}
+
+Test(liveness, wrappers_of_glibc)
+{
+	static const struct {
+		const char *name;
+		unsigned arg;
+	} wrappers[] = {
+		{ "epoll_wait", R10 }, { "epoll_pwait", R10 }, { "sigtimedwait", RDX },
+		{ "semtimedop", R10 }, { "syscall", R8 },      { "syscall", R10 },
+	};
+	/* not what a sanitizer has put in front */
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	cr_assert_not_null(libc);
+	for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++) {
+		bool all;
+		unsigned n = ask_wrapper(dlsym(libc, wrappers[i].name), wrappers[i].arg, &all);
+
+		cr_expect_gt(n, 0, "%s: no system call found", wrappers[i].name);
+		cr_expect(all, "%s", wrappers[i].name);
+	}
+}

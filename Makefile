@@ -211,11 +211,10 @@ VICTIM_ALL := $(VICTIM_C) jemlinked m32 musl static nolibc gocgo goload gopure J
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
-$(VICTIM_C:%=$(VICTIMS)/%): $(VICTIMS)/%: tests/victims/%.c tests/victims/victim.h | $(DEPS)
+$(VICTIM_C:%=$(VICTIMS)/%): $(VICTIMS)/%: tests/victims/%.c $(wildcard tests/victims/*.h) | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< $(VICTIM_LIBS_$*)
-$(VICTIMS)/spin: tests/victims/spin_registers.h
 $(VICTIMS)/jemlinked: tests/victims/retained.c tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)

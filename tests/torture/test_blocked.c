@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * No interruption shows in any kind of blocking system call: nothing ends early or with an error,
+ * and a timeout that is hit many times ends when it should. The victim "blocked" checks each wait;
+ * here are the injections, and the look at how late the timed waits end.
+ */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../live/program.h"
+#include "../live/victim.h"
+#include "../victims/blocked.h"
+#include "torture.h"
+
+/*
+ * A timed wait is hit by some thirty sessions. It may end this much later than it should, and as
+ * late as an undisturbed thread of the same process at its worst meanwhile.
+ */
+#define LATE_US 10000u
+
+enum {
+	GROUP = 5, /* kinds in one victim */
+	TIMEOUT_MS = 300,
+	STOP_EVERY = 25,
+};
+
+/* Under sanitizers a session takes half a second. */
+#ifdef __SANITIZE_ADDRESS__
+enum { FULL = 20, BRIEF = 1, REFUSALS = 1 };
+#else
+enum { FULL = 600, BRIEF = 25, REFUSALS = 50 };
+#endif
+
+static struct {
+	unsigned kinds, injections, refused, waits, outliers;
+	uint32_t *late; /* us, of all timed waits whose time is the call's own */
+	size_t n, room;
+	uint32_t worst_quiet;
+	char forbidden[128];
+} total;
+
+static int board_fd;
+static struct blocked_board *board;
+
+static void board_open(void)
+{
+	board_fd = memfd_create("board", 0);
+	cr_assert_eq(ftruncate(board_fd, sizeof(*board)), 0);
+	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, board_fd, 0);
+	cr_assert_neq(board, MAP_FAILED);
+}
+
+static void start_group(struct victim *v, unsigned first, unsigned n)
+{
+	char path[64], from[16], count[16], ms[16];
+	struct victim_plan plan = { .argv = { "@blocked", path, from, count, ms } };
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), board_fd);
+	snprintf(from, sizeof(from), "%u", first);
+	snprintf(count, sizeof(count), "%u", n);
+	snprintf(ms, sizeof(ms), "%d", TIMEOUT_MS);
+	victim_start(v, &plan);
+}
+
+static void stop_and_continue(const struct victim *v)
+{
+	cr_assert_eq(kill(v->pid, SIGSTOP), 0);
+	proc_wait_state(v->pid, "T");
+	cr_assert_eq(kill(v->pid, SIGCONT), 0);
+	proc_wait_state(v->pid, "SR");
+}
+
+static bool warned(const struct run *r, pid_t pid, const char *code)
+{
+	json_t *o = run_json(r, 0, pid, "trim"), *w;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(json_at(o, "warnings"), i, w) found |=
+		strcmp(json_text(w, "code"), code) == 0;
+	json_decref(o);
+	return found;
+}
+
+/* One session on the thread of this kind. Returns whether it was told that its wait begins anew. */
+static bool inject(struct victim *v, struct blocked_slot *s)
+{
+	bool anew = false;
+	struct run r;
+	char tid[16];
+
+	snprintf(tid, sizeof(tid), "%d", s->tid);
+	__atomic_add_fetch(&s->hits, 1, __ATOMIC_SEQ_CST);
+	if (s->flags & BLOCKED_REFUSED) {
+		run(&r, v->pid, "--thread", tid, "--deadline", "1ms", "trim", NULL);
+		run_expect(&r, 6);
+		total.refused++;
+	} else {
+		run(&r, v->pid, "--thread", tid, "--json", "trim", NULL);
+		run_expect(&r, 0);
+		anew = warned(&r, v->pid, "wait-begins-anew");
+		total.injections++;
+	}
+	run_free(&r);
+	victim_check(v);
+	return anew;
+}
+
+static void torture_kind(struct victim *v, struct blocked_slot *s)
+{
+	unsigned rounds = torture_rounds(FULL, BRIEF), anew = 0;
+
+	if (s->forbidden[0]) {
+		size_t at = strlen(total.forbidden);
+
+		snprintf(total.forbidden + at, sizeof(total.forbidden) - at, ", %s: %s", s->name,
+			 s->forbidden);
+		return;
+	}
+	if (s->flags & BLOCKED_REFUSED)
+		rounds = torture_rounds(REFUSALS * 10, REFUSALS) / 10 + 1;
+	for (unsigned i = 0; i < rounds; i++) {
+		anew += inject(v, s);
+		if (s->flags & BLOCKED_STOPPED && i % STOP_EVERY == STOP_EVERY / 2)
+			stop_and_continue(v);
+	}
+	/* between two waits a thread may be caught outside of one */
+	if (s->flags & BLOCKED_ANEW)
+		cr_expect_gt(anew, rounds / 2, "%s: begins anew, said %u times of %u", s->name,
+			     anew, rounds);
+	else
+		cr_expect_eq(anew, 0, "%s: does not begin anew, said %u times", s->name, anew);
+	total.kinds++;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint32_t median(uint32_t *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), compare);
+	return n ? v[n / 2] : 0;
+}
+
+static void collect(uint32_t late)
+{
+	if (total.n == total.room) {
+		total.room = total.room ? total.room * 2 : 1024;
+		total.late = realloc(total.late, total.room * sizeof(*total.late));
+		cr_assert_not_null(total.late);
+	}
+	total.late[total.n++] = late;
+}
+
+/*
+ * A few waits may be later than allowed where the machine does other things: one, or one in twenty.
+ * They are counted and told. Were the lateness of a kind's own, its median would show it.
+ */
+static void check_lateness(struct blocked_slot *s)
+{
+	unsigned n = s->n, outliers = 0;
+	uint32_t worst = 0, quiet;
+
+	total.waits += s->waits;
+	if (!s->ms || s->flags & BLOCKED_ANEW || s->forbidden[0])
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		outliers += s->late[i] > s->quiet[i] + LATE_US;
+		collect(s->late[i]);
+		worst = s->late[i] > worst ? s->late[i] : worst;
+		total.worst_quiet =
+			s->quiet[i] > total.worst_quiet ? s->quiet[i] : total.worst_quiet;
+	}
+	total.outliers += outliers;
+	quiet = median(s->quiet, n);
+	if (getenv("BLOCKED_VERBOSE"))
+		fprintf(stderr,
+			"%-28s %4u waits, %u hits, late median %u worst %u us, quiet %u, outliers "
+			"%u\n",
+			s->name, n, median(s->hit, n), median(s->late, n), worst, quiet, outliers);
+	cr_expect_gt(n, 0, "%s: not one wait has ended", s->name);
+	cr_expect_leq(median(s->late, n), LATE_US + quiet, "%s: ends %u us late, %u when quiet",
+		      s->name, median(s->late, n), quiet);
+	cr_expect_leq(outliers, 1 + n / 20, "%s: %u of %u end late, the worst by %u us", s->name,
+		      outliers, n, worst);
+}
+
+static void torture_group(unsigned first, unsigned n)
+{
+	static struct state state;
+	struct victim v;
+
+	start_group(&v, first, n);
+	state_take(&v, &state);
+	for (unsigned i = first; i < first + n && i < board->kinds; i++)
+		torture_kind(&v, &board->slot[i]);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+	for (unsigned i = first; i < first + n && i < board->kinds; i++)
+		check_lateness(&board->slot[i]);
+}
+
+Test(blocked, no_interruption_shows, .timeout = 3600)
+{
+	unsigned first = 0;
+	uint32_t middle;
+
+	board_open();
+	do {
+		/* the kinds that are stopped and continued are the first three */
+		unsigned n = first ? GROUP : 3;
+
+		torture_group(first, n);
+		first += n;
+	} while (first < board->kinds);
+	cr_assert_geq(total.kinds, 26, "only %u kinds could be tried", total.kinds);
+	middle = median(total.late, total.n);
+	torture_figure(
+		"%u kinds of blocking call, %u injections, %u waits ended: 0 early, 0 errors; "
+		"late median %.1f ms, worst %.1f ms (undisturbed thread %.1f ms), %u of %zu "
+		"over 10 ms; %u refused%s",
+		total.kinds, total.injections, total.waits, middle / 1e3,
+		total.late[total.n - 1] / 1e3, total.worst_quiet / 1e3, total.outliers, total.n,
+		total.refused, total.forbidden);
+	free(total.late);
+}

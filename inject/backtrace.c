@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "preflight.h"
 #include "stray.h"
+#include "syscalls.h"
 #include "tracer.h"
 #include "urgent.h"
 #include "waited.h"
@@ -56,7 +57,7 @@ static int let_go(struct waited *w, const struct target *t, struct tracee *th,
 }
 
 static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid, struct frame *v,
-			   size_t max, size_t *n, bool *complete, uint64_t *held_ns)
+			   size_t max, size_t *n, bool *complete, struct held *held)
 {
 	struct urgent urgent = { 0 };
 	struct proc_status st;
@@ -89,7 +90,13 @@ static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid
 	waited_stop(&wait, t, &th, &regs);
 	rc = unwinder_run(u, &regs, v, max, n, complete);
 	back = let_go(&wait, t, &th, &regs);
-	*held_ns = clock_now() - th.stopped_at;
+	held->last_ns = held->max_ns = held->total_ns = clock_now() - th.stopped_at;
+	held->threads = 1;
+	if (wait.anew) {
+		held->anew = 1;
+		held->anew_tid = tid;
+		held->anew_call = syscall_name(wait.nr);
+	}
 	rc = back ? back : rc;
 out:
 	urgent_end(&urgent);
@@ -97,7 +104,7 @@ out:
 }
 
 int backtrace_thread(const struct target *t, const struct modules *mods, pid_t tid, struct frame *v,
-		     size_t max, size_t *n, bool *complete, uint64_t *held_ns, struct diag *d)
+		     size_t max, size_t *n, bool *complete, struct held *held, struct diag *d)
 {
 	struct unwinder *u;
 	sigset_t old;
@@ -106,7 +113,7 @@ int backtrace_thread(const struct target *t, const struct modules *mods, pid_t t
 
 	*n = 0;
 	*complete = false;
-	*held_ns = 0;
+	memset(held, 0, sizeof(*held));
 	/* a thread of this process, not of another one */
 	snprintf(path, sizeof(path), "task/%d", tid);
 	if (tid <= 0 || faccessat(t->procfd, path, F_OK, 0))
@@ -115,7 +122,7 @@ int backtrace_thread(const struct target *t, const struct modules *mods, pid_t t
 	if (rc)
 		return diag_internal(d, rc, "preparing to unwind");
 	wait_begin(&old);
-	rc = hold_and_unwind(t, u, tid, v, max, n, complete, held_ns);
+	rc = hold_and_unwind(t, u, tid, v, max, n, complete, held);
 	wait_end(&old);
 	unwinder_free(u);
 	return rc ? explain(t, tid, rc, d) : 0;

@@ -70,13 +70,10 @@ static void account(struct borrow *b)
 {
 	uint64_t ns = clock_now() - b->th.stopped_at;
 
-	const struct syscall_fact *f;
-
 	if (b->wait.anew) {
-		f = syscall_fact(b->wait.nr);
 		b->held.anew++;
 		b->held.anew_tid = b->sp.tid;
-		b->held.anew_call = f ? f->name : "a system call";
+		b->held.anew_call = syscall_name(b->wait.nr);
 	}
 	b->held.threads++;
 	b->held.last_ns = ns;

@@ -86,6 +86,13 @@ const struct syscall_fact *syscall_fact(long nr)
 	return NULL;
 }
 
+const char *syscall_name(long nr)
+{
+	const struct syscall_fact *f = syscall_fact(nr);
+
+	return f ? f->name : "a system call";
+}
+
 /* A pipe takes this much at once or waits (PIPE_BUF, pipe(7)); sockets hardly ever split it. */
 #define WHOLE_WRITE 4096U
 

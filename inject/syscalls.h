@@ -17,6 +17,7 @@ struct syscall_fact {
 	bool waits; /* a call in which threads sleep for long */
 };
 const struct syscall_fact *syscall_fact(long nr); /* NULL if not in the table */
+const char *syscall_name(long nr); /* static text; "a system call" if not in the table */
 /*
  * The same for one call with its arguments: RESTART_NEVER also where an interruption would show as
  * a short result (half a write, fewer events than asked for), which no restart can undo. Unknown

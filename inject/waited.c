@@ -171,6 +171,9 @@ void waited_stop(struct waited *w, const struct target *t, const struct tracee *
 	/* it was on its way into the call when it was looked at */
 	if (w->form != TIMEOUT_NONE && w->form != TIMEOUT_WRITTEN && arch_pc(regs) != w->pc)
 		look_at_code(w, t, arch_pc(regs), w->which);
+	/* in memory that the kernel could not write the rest to */
+	if (w->form == TIMEOUT_WRITTEN && arch_result(regs) == -EINTR)
+		w->anew = true;
 	if (look_at_timeout(w, t, regs, now))
 		w->form = TIMEOUT_NONE;
 	if (w->form == TIMEOUT_WRITTEN)

@@ -14,7 +14,7 @@
 
 /* ---- threads */
 
-static const char *syscall_name(const struct thread *t, char *buf, size_t size)
+static const char *call_text(const struct thread *t, char *buf, size_t size)
 {
 	const struct syscall_fact *fact = t->in_syscall ? syscall_fact(t->nr) : NULL;
 
@@ -33,7 +33,7 @@ static void thread_row(struct table *table, const struct thread *t)
 
 	snprintf(tid, sizeof(tid), "%d", (int)t->tid);
 	table_row(table,
-		  (const char *const[]){ tid, t->name, state, syscall_name(t, call, sizeof(call)),
+		  (const char *const[]){ tid, t->name, state, call_text(t, call, sizeof(call)),
 					 t->has_arena ? "yes" : "no", t->usable ? "yes" : "no",
 					 (t->usable && !t->anew) || !t->reason ? "" : t->reason });
 }
@@ -65,8 +65,7 @@ static json_t *thread_json(struct reply *r, const struct thread *t)
 	reply_member(r, o, "name", json_text(t->name, strlen(t->name)));
 	reply_member(r, o, "state", json_text(state, 1));
 	reply_member(r, o, "syscall",
-		     t->in_syscall ? json_string(syscall_name(t, call, sizeof(call)))
-				   : json_null());
+		     t->in_syscall ? json_string(call_text(t, call, sizeof(call))) : json_null());
 	reply_member(r, o, "has_arena", json_boolean(t->has_arena));
 	reply_member(r, o, "usable", json_boolean(t->usable));
 	reply_member(r, o, "begins_anew", json_boolean(t->anew));
@@ -122,7 +121,7 @@ struct bt {
 	struct frame frame[MAX_FRAMES];
 	size_t frames;
 	bool complete;
-	uint64_t held_ns;
+	struct held held;
 };
 
 struct place {
@@ -198,7 +197,7 @@ static void answer_thread(struct bt *b, const struct thread *t)
 
 	if (!b->c->set.json) {
 		fprintf(b->c->sink->out, "thread %d %s, held %s%s\n", (int)t->tid, t->name,
-			time_format(b->held_ns, time),
+			time_format(b->held.last_ns, time),
 			b->complete ? "" : ", the outermost frame was not reached");
 		for (size_t i = 0; i < b->frames; i++)
 			print_frame(b, i);
@@ -211,7 +210,7 @@ static void answer_thread(struct bt *b, const struct thread *t)
 			b->r->failed = true;
 	reply_member(b->r, o, "tid", json_integer(t->tid));
 	reply_member(b->r, o, "name", json_text(t->name, strlen(t->name)));
-	reply_member(b->r, o, "held_us", json_u64(b->held_ns / 1000));
+	reply_member(b->r, o, "held_us", json_u64(b->held.last_ns / 1000));
 	reply_member(b->r, o, "complete", json_boolean(b->complete));
 	reply_member(b->r, o, "frames", frames);
 	if (json_array_append_new(b->list, o))
@@ -225,7 +224,11 @@ static int one_thread(struct bt *b, const struct thread *t, struct diag *d)
 
 	b->frames = 0;
 	err = backtrace_thread(&p->t, &p->mods, t->tid, b->frame, MAX_FRAMES, &b->frames,
-			       &b->complete, &b->held_ns, d);
+			       &b->complete, &b->held, d);
+	if (b->held.anew)
+		reply_warn(b->c, b->r, "wait-begins-anew",
+			   "thread %d was held in a wait (%s) whose timeout has begun anew",
+			   (int)b->held.anew_tid, b->held.anew_call);
 	if (!err)
 		answer_thread(b, t);
 	return err;

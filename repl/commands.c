@@ -93,6 +93,8 @@ static const struct command rows[] = {
 	  .help = "what the threads wait in, and which can be borrowed",
 	  .more = "Best candidate first. Nothing is held. CALL is the system call that a thread is\n"
 		  "in, ARENA whether it has one of glibc's, WHY what speaks against borrowing it.\n"
+		  "A socket's own timeout (SO_RCVTIMEO) begins anew when its thread is borrowed:\n"
+		  "such a thread is the last choice.\n"
 		  "\n"
 		  "  heapmedic -p 4711 threads\n" },
 	{ .name = "bt", .flags = CMD_HOLDS, .usage = "[TID|all]", .max = 1, .completes = COMPLETE_TID, .check = check_bt, .run = cmd_bt,

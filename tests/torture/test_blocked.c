@@ -76,9 +76,9 @@ static void stop_and_continue(const struct victim *v)
 	proc_wait_state(v->pid, "SR");
 }
 
-static bool warned(const struct run *r, pid_t pid, const char *code)
+static bool warned(const struct run *r, pid_t pid, const char *command, const char *code)
 {
-	json_t *o = run_json(r, 0, pid, "trim"), *w;
+	json_t *o = run_json(r, 0, pid, command), *w;
 	bool found = false;
 	size_t i;
 
@@ -104,7 +104,7 @@ static bool inject(struct victim *v, struct blocked_slot *s)
 	} else {
 		run(&r, v->pid, "--thread", tid, "--json", "trim", NULL);
 		run_expect(&r, 0);
-		anew = warned(&r, v->pid, "wait-begins-anew");
+		anew = warned(&r, v->pid, "trim", "wait-begins-anew");
 		total.injections++;
 	}
 	run_free(&r);
@@ -233,4 +233,70 @@ Test(blocked, no_interruption_shows, .timeout = 3600)
 		total.late[total.n - 1] / 1e3, total.worst_quiet / 1e3, total.outliers, total.n,
 		total.refused, total.forbidden);
 	free(total.late);
+}
+
+/* Threads that wait for a time that only their socket knows are told, and are the last choice. */
+Test(blocked, a_timeout_of_a_socket_is_the_last_choice, .timeout = 300)
+{
+	bool others_over = false;
+	unsigned told = 0;
+	struct victim v;
+	struct run r;
+	json_t *o, *th;
+	size_t i;
+
+	board_open();
+	start_group(&v, 0, BLOCKED_KINDS);
+	run(&r, v.pid, "--json", "threads", NULL);
+	run_expect(&r, 0);
+	o = run_json(&r, 0, v.pid, "threads");
+	json_array_foreach(json_at(o, "result.threads"), i, th)
+	{
+		bool anew = json_bool(th, "begins_anew");
+
+		told += anew;
+		others_over |= anew;
+		if (json_bool(th, "usable"))
+			cr_expect(anew || !others_over, "thread %lld comes too late",
+				  json_int(th, "tid"));
+	}
+	/* one of the three may be between two waits just now */
+	cr_expect(told >= 2 && told <= 3, "%u threads would begin anew", told);
+	json_decref(o);
+	run_free(&r);
+	run(&r, v.pid, "--json", "trim", NULL);
+	run_expect(&r, 0);
+	cr_expect_not(warned(&r, v.pid, "trim", "wait-begins-anew"));
+	run_free(&r);
+	victim_stop(&v);
+}
+
+/* Where there is no other thread it is borrowed, and that is said before and after. */
+Test(blocked, no_other_choice_than_a_timeout_of_a_socket, .timeout = 300)
+{
+	const struct victim_plan plan = {
+		.argv = { "python3", "-c",
+			  "import socket, struct\n"
+			  "a, b = socket.socketpair()\n"
+			  "a.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('ll', "
+			  "3600, 0))\n"
+			  "print('ready', flush=True)\n"
+			  "a.recv(1)\n" }
+	};
+	static const char *const commands[] = { "check", "trim" };
+	struct victim v;
+
+	victim_start(&v, &plan);
+	proc_wait_state(v.pid, "S");
+	for (size_t i = 0; i < 2; i++) {
+		struct run r;
+
+		run(&r, v.pid, "--json", commands[i], NULL);
+		run_expect(&r, 0);
+		cr_expect(warned(&r, v.pid, commands[i], "wait-begins-anew"), "%s does not tell",
+			  commands[i]);
+		run_free(&r);
+		victim_check(&v);
+	}
+	victim_kill(&v);
 }

@@ -138,6 +138,8 @@ static void give(struct waiter *w, int at_end)
 	const struct kind *k = w->kind;
 	int waiting = load(&w->taken) == load(&w->given);
 
+	if (w->slot->ms && k->give && !at_end)
+		k->give(w); /* a disturbance that it is to withstand */
 	if (w->slot->ms || w->slot->forbidden[0] || (k->when == AT_END && !at_end))
 		return;
 	if (waiting)

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* A child waits with a timeout, is stopped and let go again and again, and looks at the clock. */
+#include "../../inject/waited.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ipc.h>
+#include <sys/ptrace.h>
+#include <sys/sem.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../inject/clock.h"
+#include "child.h"
+
+#define TIMEOUT_MS_WANTED 400
+#define HITS		  12
+
+enum how { EPOLL_WAIT, EPOLL_PWAIT2, SIGTIMEDWAIT, SEMTIMEDOP, RAW };
+
+struct shared {
+	enum how how;
+	int sem;
+	uint32_t done;
+	uint64_t took;
+	int rc, err;
+};
+
+static int one_wait(const struct shared *s, int epoll)
+{
+	struct timespec ts = { .tv_nsec = TIMEOUT_MS_WANTED * (long)NS_PER_MS };
+	struct sembuf op = { 0, -1, 0 };
+	struct epoll_event e;
+	sigset_t set;
+	int rc;
+
+	switch (s->how) {
+	case EPOLL_WAIT:
+		return epoll_wait(epoll, &e, 1, TIMEOUT_MS_WANTED);
+	case EPOLL_PWAIT2:
+		return epoll_pwait2(epoll, &e, 1, &ts, NULL);
+	case SIGTIMEDWAIT:
+		sigemptyset(&set);
+		sigaddset(&set, SIGUSR1);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		return sigtimedwait(&set, NULL, &ts);
+	case SEMTIMEDOP:
+		return semtimedop(s->sem, &op, 1, &ts);
+	case RAW:
+		break;
+	}
+	/* the argument is read again right behind the call */
+	{
+		register const struct timespec *arg __asm__("r10") = &ts;
+		register const void *mask __asm__("r8") = NULL;
+		register long size __asm__("r9") = 8;
+		const struct timespec *after;
+
+		__asm__ volatile("syscall\n\tmov %%r10, %1\n\t"
+				 : "=a"(rc), "=r"(after)
+				 : "0"(441L), "D"((long)epoll), "S"(&e), "d"(1L), "r"(arg),
+				   "r"(mask), "r"(size)
+				 : "rcx", "r11", "memory");
+		if (after != &ts)
+			_exit(2);
+	}
+	return rc;
+}
+
+static void wait_once(void *arg)
+{
+	struct shared *s = arg;
+	int epoll = epoll_create1(0);
+	uint64_t start = clock_now();
+
+	s->rc = one_wait(s, epoll);
+	s->err = errno;
+	s->took = clock_now() - start;
+	__atomic_store_n(&s->done, 1, __ATOMIC_SEQ_CST);
+	child_sleep(NULL);
+}
+
+/* Stops it and lets it go. Returns whether that was in a wait with a timeout of its own. */
+static bool hit(const struct target *t, bool *anew)
+{
+	arch_regs regs, back;
+	struct waited w;
+	struct thread th;
+	struct tracee tr;
+	bool in;
+
+	cr_assert_eq(thread_read(t, t->pid, &th), 0);
+	waited_prepare(&w, t, &th, false);
+	cr_assert_eq(tracee_seize(&tr, t->pid, PTRACE_O_TRACESYSGOOD), 0);
+	cr_assert_eq(tracee_stop(&tr, clock_now() + 10 * NS_PER_SEC), 0);
+	cr_assert_eq(tracee_regs(&tr, &regs), 0);
+	waited_stop(&w, t, &tr, &regs);
+	in = w.form != TIMEOUT_NONE;
+	*anew |= w.anew;
+	waited_regs(&w, &regs, &back);
+	waited_write(&w, t, &back);
+	cr_assert_eq(tracee_set_regs(&tr, &back), 0);
+	cr_assert_eq(tracee_detach(&tr, 0), 0);
+	return in;
+}
+
+static void check_wait(enum how how, int want_rc, int want_errno, bool can_be_kept)
+{
+	struct shared *s = child_shared(sizeof(*s));
+	unsigned hits = 0;
+	bool anew = false;
+	sigset_t old;
+	struct target t;
+	struct diag d;
+	pid_t pid;
+
+	s->how = how;
+	s->sem = semget(IPC_PRIVATE, 1, 0600);
+	pid = child_start(wait_once, s);
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	cr_assert(child_reach(pid, pid, 'S'));
+	wait_begin(&old);
+	for (int i = 0; i < HITS && !__atomic_load_n(&s->done, __ATOMIC_SEQ_CST); i++) {
+		hits += hit(&t, &anew);
+		clock_sleep(25 * NS_PER_MS);
+	}
+	wait_end(&old);
+	cr_assert(child_reach_value(&s->done, 1));
+	cr_expect_eq(s->rc, want_rc, "%d: returned %d, errno %d", how, s->rc, s->err);
+	cr_expect(s->rc != -1 || s->err == want_errno, "%d: errno %d", how, s->err);
+	cr_expect_geq(s->took, TIMEOUT_MS_WANTED * NS_PER_MS, "%d: early", how);
+	cr_expect_gt(hits, 1, "%d: stopped %u times in its wait", how, hits);
+	cr_expect_eq(anew, !can_be_kept, "%d", how);
+	/* begun anew with the last of these it would have taken about twice as long */
+	if (can_be_kept)
+		cr_expect_lt(s->took, (TIMEOUT_MS_WANTED + 250) * NS_PER_MS, "%d: %llu us", how,
+			     (unsigned long long)s->took / 1000);
+	target_close(&t);
+	child_end(pid);
+	semctl(s->sem, 0, IPC_RMID);
+}
+
+Test(waited, milliseconds)
+{
+	check_wait(EPOLL_WAIT, 0, 0, true);
+}
+
+Test(waited, a_timespec)
+{
+	check_wait(EPOLL_PWAIT2, 0, 0, true);
+	check_wait(SIGTIMEDWAIT, -1, EAGAIN, true);
+	check_wait(SEMTIMEDOP, -1, EAGAIN, true);
+}
+
+/* Code that looks at its register again finds in it what it has put there. */
+Test(waited, an_argument_that_is_read_again)
+{
+	check_wait(RAW, 0, 0, false);
+}

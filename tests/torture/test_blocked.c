@@ -56,10 +56,10 @@ static void board_open(void)
 	cr_assert_neq(board, MAP_FAILED);
 }
 
-static void start_group(struct victim *v, unsigned first, unsigned n)
+static void start_group(struct victim *v, unsigned first, unsigned n, const char *option)
 {
 	char path[64], from[16], count[16], ms[16];
-	struct victim_plan plan = { .argv = { "@blocked", path, from, count, ms } };
+	struct victim_plan plan = { .argv = { "@blocked", path, from, count, ms, option } };
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), board_fd);
 	snprintf(from, sizeof(from), "%u", first);
@@ -200,7 +200,7 @@ static void torture_group(unsigned first, unsigned n)
 	static struct state state;
 	struct victim v;
 
-	start_group(&v, first, n);
+	start_group(&v, first, n, NULL);
 	state_take(&v, &state);
 	for (unsigned i = first; i < first + n && i < board->kinds; i++)
 		torture_kind(&v, &board->slot[i]);
@@ -246,7 +246,7 @@ Test(blocked, a_timeout_of_a_socket_is_the_last_choice, .timeout = 300)
 	size_t i;
 
 	board_open();
-	start_group(&v, 0, BLOCKED_KINDS);
+	start_group(&v, 0, BLOCKED_KINDS, NULL);
 	run(&r, v.pid, "--json", "threads", NULL);
 	run_expect(&r, 0);
 	o = run_json(&r, 0, v.pid, "threads");
@@ -299,4 +299,71 @@ Test(blocked, no_other_choice_than_a_timeout_of_a_socket, .timeout = 300)
 		victim_check(&v);
 	}
 	victim_kill(&v);
+}
+
+static bool killed_at(unsigned point, pid_t pid, pid_t thread)
+{
+	const char *fault = getenv("HEAPMEDIC_FAULT");
+	const struct run_opts o = { .program = fault ? fault : "build/heapmedic-fault" };
+	char at[16], target[16], tid[16];
+	const char *const args[] = { "-p", target, "--thread", tid, "trim", NULL };
+	struct run r;
+	bool killed;
+
+	snprintf(at, sizeof(at), "%u", point);
+	snprintf(target, sizeof(target), "%d", pid);
+	snprintf(tid, sizeof(tid), "%d", thread);
+	setenv("HEAPMEDIC_KILL_AT", at, 1);
+	run_with(&r, &o, args);
+	unsetenv("HEAPMEDIC_KILL_AT");
+	killed = r.sig == SIGKILL;
+	if (!killed)
+		run_expect(&r, 0);
+	run_free(&r);
+	return killed;
+}
+
+/*
+ * Killed before each request that touches the target, with the wait carried over from a whole run
+ * before: the wait does not end early and not in something else than EINTR. It may begin anew.
+ */
+static unsigned kill_in_wait(struct victim *v, struct blocked_slot *s)
+{
+	unsigned point = 1;
+
+	for (bool killed = true; killed && point < 500; point++) {
+		inject(v, s);
+		killed = killed_at(point, v->pid, s->tid);
+		victim_check(v);
+	}
+	cr_assert_gt(point, 30, "%s: only %u places to be killed at", s->name, point);
+	cr_assert_lt(point, 500);
+	return point - 1;
+}
+
+Test(blocked, a_kill_ends_no_wait_early, .timeout = 600)
+{
+	static const char *const names[] = {
+		"epoll_wait", "epoll_pwait2", "sigtimedwait",
+		"ppoll",      "semtimedop",   "io_uring_enter, timed"
+	};
+	unsigned n = torture_rounds(6, 2), kills = 0;
+	static struct state state;
+	struct victim v;
+
+	board_open();
+	start_group(&v, 0, BLOCKED_KINDS, "eintr");
+	state_take(&v, &state);
+	for (unsigned i = 0; i < board->kinds; i++) {
+		struct blocked_slot *s = &board->slot[i];
+
+		for (unsigned k = 0; k < n; k++)
+			if (strcmp(s->name, names[k]) == 0 && !s->forbidden[0])
+				kills += kill_in_wait(&v, s);
+	}
+	state_await_threads(&v, state.threads);
+	run_ok(v.pid, "trim", NULL);
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
+	torture_figure("killed at %u places in %u kinds of timed wait: 0 ended early", kills, n);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * blocked BOARD FIRST N MS: a thread for each of N kinds of blocking system call, from the FIRST of
- * the table in blocked_kinds.h. A wait with a timeout lasts MS; one without is given what it waits
- * for from time to time. Each thread checks that no wait ends early, with an error or with nothing
- * in it, and writes to BOARD (blocked.h) how late its timed waits end. An undisturbed thread takes
- * naps all the time and tells how late a wait may end on this machine at this moment.
+ * blocked BOARD FIRST N MS [eintr]: a thread for each of N kinds of blocking system call, from the
+ * FIRST of the table in blocked_kinds.h. A wait with a timeout lasts MS; one without is given what
+ * it waits for from time to time. Each thread checks that no wait ends early, with an error or with
+ * nothing in it, and writes to BOARD (blocked.h) how late its timed waits end. An undisturbed
+ * thread takes naps all the time and tells how late a wait may end on this machine at this moment.
+ * With "eintr" a timed wait may end with EINTR, which a killed heapmedic may cost, and then begins
+ * again.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -114,6 +116,8 @@ static void *body(void *arg)
 		__atomic_store_n(&s->noise, 0, __ATOMIC_RELAXED);
 		rc = w->kind->wait(w);
 		took = now_ns() - start;
+		if (rc == EINTR && s->ms && victim_eintr)
+			continue;
 		if (rc)
 			wrong("%s: %s (%d)", w->kind->name, rc > 0 ? strerror(rc) : "wrong result",
 			      rc);
@@ -220,8 +224,9 @@ int main(int argc, char **argv)
 	pthread_t napper;
 	int started;
 
-	if (argc != 5)
-		wrong("usage: blocked BOARD FIRST N MS");
+	if (argc < 5)
+		wrong("usage: blocked BOARD FIRST N MS [eintr]");
+	victim_eintr = victim_option(argc, argv, "eintr");
 	map_board(argv[1]);
 	first = (size_t)atoi(argv[2]);
 	count = (size_t)atoi(argv[3]);

@@ -121,7 +121,7 @@ static int prepare_accept_timed(struct waiter *w)
 
 static int wait_accept_timed(struct waiter *w)
 {
-	return timed_out(accept(w->fd[0], NULL, NULL), errno, -1, EAGAIN);
+	return timed_out(accept(w->fd[0], NULL, NULL), -1, EAGAIN);
 }
 
 /* The backlog is full, so that the next one waits. */
@@ -174,7 +174,7 @@ static int wait_recv_timed(struct waiter *w)
 {
 	char c;
 
-	return timed_out(recv(w->fd[0], &c, 1, 0), errno, -1, EAGAIN);
+	return timed_out(recv(w->fd[0], &c, 1, 0), -1, EAGAIN);
 }
 
 /* Datagrams: one is sent whole or not at all. */
@@ -217,5 +217,5 @@ static int wait_send_timed(struct waiter *w)
 {
 	char block[1024] = { 0 };
 
-	return timed_out(send(w->fd[0], block, sizeof(block), 0), errno, -1, EAGAIN);
+	return timed_out(send(w->fd[0], block, sizeof(block), 0), -1, EAGAIN);
 }

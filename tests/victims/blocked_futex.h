@@ -72,7 +72,7 @@ static int wait_sem_timed(struct waiter *w)
 {
 	struct timespec until = in_ms(CLOCK_REALTIME, w->ms);
 
-	return timed_out(sem_timedwait(w->object, &until), errno, -1, ETIMEDOUT);
+	return timed_out(sem_timedwait(w->object, &until), -1, ETIMEDOUT);
 }
 
 /* Held by the main thread until the end. */
@@ -143,7 +143,7 @@ static int wait_waitv_timed(struct waiter *w)
 {
 	struct timespec until = in_ms(CLOCK_MONOTONIC, w->ms);
 
-	return timed_out(waitv(w->object, &until), errno, -1, ETIMEDOUT);
+	return timed_out(waitv(w->object, &until), -1, ETIMEDOUT);
 }
 
 static int wait_futex_timed(struct waiter *w)
@@ -151,5 +151,5 @@ static int wait_futex_timed(struct waiter *w)
 	struct timespec ts = ms_timespec(w->ms);
 	long rc = syscall(SYS_futex, w->object, FUTEX_WAIT_PRIVATE, 0, &ts, NULL, 0);
 
-	return timed_out(rc, errno, -1, ETIMEDOUT);
+	return timed_out(rc, -1, ETIMEDOUT);
 }

@@ -21,10 +21,10 @@
 #define NR_FUTEX_WAITV 449
 
 /* What a call that should have timed out came to. */
-static int timed_out(long rc, int err, int want_rc, int want_errno)
+static int timed_out(long rc, int want_rc, int want_errno)
 {
 	if (rc < 0)
-		return want_rc < 0 && err == want_errno ? 0 : err;
+		return want_rc < 0 && errno == want_errno ? 0 : errno;
 	return rc == want_rc ? 0 : -1;
 }
 

@@ -10,7 +10,7 @@ static int wait_sigtimedwait(struct waiter *w)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
-	return timed_out(sigtimedwait(&set, &info, &ts), errno, -1, EAGAIN);
+	return timed_out(sigtimedwait(&set, &info, &ts), -1, EAGAIN);
 }
 
 static int wait_sigwaitinfo(struct waiter *w)
@@ -161,7 +161,7 @@ static int wait_semtimedop(struct waiter *w)
 {
 	struct timespec ts = ms_timespec(w->ms);
 	struct sembuf op = { 0, -1, 0 };
-	int rc = timed_out(semtimedop(w->fd[0], &op, 1, &ts), errno, -1, EAGAIN);
+	int rc = timed_out(semtimedop(w->fd[0], &op, 1, &ts), -1, EAGAIN);
 
 	if (over)
 		semctl(w->fd[0], 0, IPC_RMID);
@@ -247,7 +247,7 @@ static int wait_aio(struct waiter *w)
 	struct io_event ev;
 	long n = syscall(SYS_io_getevents, *(aio_context_t *)w->object, 1L, 1L, &ev, &ts);
 
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 /* struct io_uring_params, and a struct io_uring_sqe that does nothing: its completion is what is
@@ -315,5 +315,5 @@ static int wait_ring_timed(struct waiter *w)
 	long n = syscall(SYS_io_uring_enter, w->fd[0], 0, 1, 1 | 8 /* extended argument */, &arg,
 			 sizeof(arg));
 
-	return timed_out(n, errno, -1, ETIME);
+	return timed_out(n, -1, ETIME);
 }

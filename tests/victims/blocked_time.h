@@ -54,7 +54,7 @@ static int wait_poll(struct waiter *w)
 	struct pollfd p = { .fd = w->fd[0], .events = POLLIN };
 	int n = poll(&p, 1, (int)w->ms);
 
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 static int wait_ppoll(struct waiter *w)
@@ -66,7 +66,7 @@ static int wait_ppoll(struct waiter *w)
 
 	sigemptyset(&none);
 	n = ppoll(&p, 1, &ts, &none);
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 static int wait_select(struct waiter *w)
@@ -81,7 +81,7 @@ static int wait_select(struct waiter *w)
 	n = select(w->fd[0] + 1, &set, NULL, NULL, &tv);
 	if (n == 0 && (tv.tv_sec || tv.tv_usec))
 		return -1; /* Linux writes back what is left: nothing */
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 static int wait_pselect(struct waiter *w)
@@ -95,7 +95,7 @@ static int wait_pselect(struct waiter *w)
 	FD_ZERO(&set);
 	FD_SET(w->fd[0], &set);
 	n = pselect(w->fd[0] + 1, &set, NULL, NULL, &ts, &none);
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 static int prepare_epoll(struct waiter *w)
@@ -116,7 +116,7 @@ static int wait_epoll(struct waiter *w)
 	struct epoll_event ev;
 	int n = epoll_wait(w->fd[0], &ev, 1, (int)w->ms);
 
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 static int wait_epoll_forever(struct waiter *w)
@@ -138,7 +138,7 @@ static int wait_epoll_pwait(struct waiter *w)
 
 	sigemptyset(&none);
 	n = epoll_pwait(w->fd[0], &ev, 1, (int)w->ms, &none);
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 static int wait_epoll_pwait2(struct waiter *w)
@@ -149,7 +149,7 @@ static int wait_epoll_pwait2(struct waiter *w)
 
 	if (ts.tv_nsec != (long)(w->ms % 1000 * MS))
 		return -1; /* it is not for the kernel to change */
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 /*
@@ -182,7 +182,7 @@ static int epoll_ms(struct waiter *w, unsigned ms)
 	struct epoll_event ev;
 	int n = epoll_wait(w->fd[0], &ev, 1, (int)ms);
 
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 static int wait_epoll_signals(struct waiter *w)
@@ -196,7 +196,7 @@ static int epoll_timespec(struct waiter *w, unsigned ms)
 	struct epoll_event ev;
 	int n = epoll_pwait2(w->fd[0], &ev, 1, &ts, NULL);
 
-	return timed_out(n, errno, 0, 0);
+	return timed_out(n, 0, 0);
 }
 
 static int wait_pwait2_signals(struct waiter *w)

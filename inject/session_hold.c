@@ -108,7 +108,11 @@ static int try_round(struct session *s, struct search *f, struct diag *d)
 	struct threads list;
 	unsigned before = f->holds;
 	bool found = false;
-	int rc = session_maps(s, d);
+	int rc;
+
+	/* One that came to its stop too late stands there until we let it go. */
+	(void)stray_collect();
+	rc = session_maps(s, d);
 
 	if (rc)
 		return rc;

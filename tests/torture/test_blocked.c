@@ -6,11 +6,13 @@
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../live/program.h"
@@ -163,7 +165,7 @@ static void collect(uint32_t late)
 }
 
 /*
- * A few waits may be later than allowed where the machine does other things: one, or one in twenty.
+ * A few waits may be later than allowed where the machine does other things: two, and one in ten.
  * They are counted and told. Were the lateness of a kind's own, its median would show it.
  */
 static void check_lateness(struct blocked_slot *s)
@@ -191,7 +193,7 @@ static void check_lateness(struct blocked_slot *s)
 	cr_expect_gt(n, 0, "%s: not one wait has ended", s->name);
 	cr_expect_leq(median(s->late, n), LATE_US + quiet, "%s: ends %u us late, %u when quiet",
 		      s->name, median(s->late, n), quiet);
-	cr_expect_leq(outliers, 1 + n / 20, "%s: %u of %u end late, the worst by %u us", s->name,
+	cr_expect_leq(outliers, 2 + n / 10, "%s: %u of %u end late, the worst by %u us", s->name,
 		      outliers, n, worst);
 }
 
@@ -366,4 +368,67 @@ Test(blocked, a_kill_ends_no_wait_early, .timeout = 600)
 	state_same(&v, &state, STATE_EXACT);
 	victim_stop(&v);
 	torture_figure("killed at %u places in %u kinds of timed wait: 0 ended early", kills, n);
+}
+
+/* Keeps a CPU busy, in front of everything else there, for this long. Returns when it has begun. */
+static pid_t start_hog(int cpu, uint64_t ns)
+{
+	const struct sched_param first = { .sched_priority = 50 };
+	cpu_set_t one;
+	int up[2];
+	char c = 0;
+	pid_t pid;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	cr_assert_eq(pipe(up), 0);
+	pid = fork();
+	if (pid == 0) {
+		uint64_t end = now_ns() + ns;
+
+		if (sched_setaffinity(0, sizeof(one), &one) ||
+		    sched_setscheduler(0, SCHED_FIFO, &first) || write(up[1], &c, 1) != 1)
+			_exit(1);
+		while (now_ns() < end)
+			;
+		_exit(0);
+	}
+	cr_assert_gt(pid, 0);
+	close(up[1]);
+	cr_assert_eq(read(up[0], &c, 1), 1, "the hog cannot run first (root only)");
+	close(up[0]);
+	return pid;
+}
+
+/* A thread that gets no CPU stops late: it is let go then, and borrowed after that. */
+Test(blocked, a_thread_that_stops_late, .timeout = 300)
+{
+	cpu_set_t all, one;
+	struct victim v;
+	pid_t hog, tid;
+	struct run r;
+	char text[16];
+	int status;
+
+	cr_assert_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+	if (CPU_COUNT(&all) < 2 || !CPU_ISSET(1, &all))
+		cr_skip_test("needs two CPUs");
+	board_open();
+	start_group(&v, 3, 1, NULL);
+	tid = board->slot[3].tid;
+	CPU_ZERO(&one);
+	CPU_SET(1, &one);
+	cr_assert_eq(sched_setaffinity(tid, sizeof(one), &one), 0);
+	CPU_CLR(1, &all);
+	/* heapmedic has the other CPUs */
+	cr_assert_eq(sched_setaffinity(0, sizeof(all), &all), 0);
+	snprintf(text, sizeof(text), "%d", tid);
+	hog = start_hog(1, 800000000ull);
+	run(&r, v.pid, "--thread", text, "--deadline", "20s", "trim", NULL);
+	run_expect(&r, 0);
+	cr_expect_lt(r.ns, 15000000000ull, "it stood in its stop until the deadline");
+	run_free(&r);
+	cr_assert_eq(waitpid(hog, &status, 0), hog);
+	cr_assert_eq(status, 0);
+	victim_stop(&v);
 }

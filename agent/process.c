@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "../inject/clock.h"
+#include "../inject/ourselves.h"
 #include "../inject/stray.h"
 #include "guard.h"
 
@@ -210,7 +211,10 @@ int process_open(pid_t pid, const struct session_opts *o, struct process **out, 
 		return diag_internal(d, -ENOMEM, "process");
 	if (o)
 		p->opts = *o;
-	rc = target_open(pid, &p->t, d);
+	/* the first call of all may be what a filter kills for */
+	rc = ourselves_check(d);
+	if (rc == 0)
+		rc = target_open(pid, &p->t, d);
 	if (rc)
 		goto out_free;
 	rc = process_refresh(p, d);

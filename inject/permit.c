@@ -7,10 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cause.h"
@@ -43,56 +40,6 @@ int permit_yama(void)
 	return permit_yama_in("/proc/sys");
 }
 
-/* 0 or the errno with which a call that changes nothing is answered before it looks at anything. */
-static int try_ptrace(pid_t pid)
-{
-	/*
-	 * PEEKUSER on a process that we do not trace is answered with ESRCH before anything else
-	 * is looked at; any other error comes from a filter in front of the call.
-	 */
-	errno = 0;
-	if (ptrace(PTRACE_PEEKUSER, pid, NULL, NULL) == -1 && errno != 0)
-		return errno;
-	return 0;
-}
-
-/* Of ourselves a single byte at address 0: EFAULT. */
-static int try_read(pid_t pid)
-{
-	char byte;
-	struct iovec here = { &byte, 1 }, there = { NULL, 1 };
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) < 0 ? errno : 0;
-}
-
-static bool is_filtered(int err)
-{
-	return err == EPERM || err == ENOSYS || err == EACCES;
-}
-
-bool permit_ptrace_filtered(pid_t pid)
-{
-	return is_filtered(try_ptrace(pid));
-}
-
-/* A filter may kill for it: that happens to a child, which is asked in our place. */
-static enum self_call try_in_child(int (*try)(pid_t), bool of_child)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (pid == 0)
-		_exit(is_filtered(try(of_child ? getpid() : getppid())));
-	if (pid < 0)
-		return SELF_ALLOWED;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return SELF_ALLOWED;
-	if (WIFSIGNALED(status))
-		return SELF_KILLED;
-	return WEXITSTATUS(status) ? SELF_REFUSED : SELF_ALLOWED;
-}
-
 static void read_self(struct permit *p)
 {
 	struct proc_status st;
@@ -106,10 +53,7 @@ static void read_self(struct permit *p)
 	p->cap_bnd = st.cap_bnd;
 	p->seccomp = st.seccomp;
 	p->no_new_privs = st.no_new_privs;
-	if (!p->seccomp)
-		return;
-	p->ptrace_call = try_in_child(try_ptrace, false);
-	p->read_call = try_in_child(try_read, true);
+	p->self_how = ourselves_obstacle(&p->self_call);
 }
 
 /* One line of a file, escaped; "" if it cannot be read. */
@@ -194,30 +138,20 @@ static const char *describe_self(const struct permit *p, char buf[160])
 	return buf;
 }
 
-static void cause_self(const struct permit *p, struct diag *d)
-{
-	bool ptrace_call = p->ptrace_call != SELF_ALLOWED;
-	enum self_call how = ptrace_call ? p->ptrace_call : p->read_call;
-
-	cause_fail(d, -EPERM, CAUSE_SECCOMP_SELF,
-		   "%s is %s to heapmedic itself by a seccomp filter (its mode is %d)",
-		   ptrace_call ? "ptrace(2)" : "process_vm_readv(2)",
-		   how == SELF_KILLED ? "deadly" : "refused", p->seccomp);
-}
-
 static void cause_userns(const struct permit *p, struct diag *d)
 {
-	char self[160];
+	char self[160], number[32] = "";
 	const char *where = p->place == USERNS_OUTSIDE ? "above ours or beside it"
 			    : p->place == USERNS_BELOW ? "below ours"
 			    : p->maps_differ	       ? "another than ours"
 						       : "not to be seen from here";
 
+	if (p->t_userns)
+		snprintf(number, sizeof(number), "%llu, ", (unsigned long long)p->t_userns);
 	cause_fail(d, -EPERM, CAUSE_USERNS,
-		   "the user namespace of process %d (%s) is %s (%llu, ours is %llu): there we "
-		   "are %s",
-		   (int)p->pid, p->comm, where, (unsigned long long)p->t_userns,
-		   (unsigned long long)p->userns, describe_self(p, self));
+		   "the user namespace of process %d (%s) is %s (%sours is %llu): there we are %s",
+		   (int)p->pid, p->comm, where, number, (unsigned long long)p->userns,
+		   describe_self(p, self));
 }
 
 static void cause_lsm(const struct permit *p, struct diag *d)
@@ -263,13 +197,76 @@ static void cause_yama(const struct permit *p, struct diag *d)
 		   p->yama, who, (int)p->pid, p->comm, p->uid);
 }
 
+/* The capabilities in set, as capabilities(7) calls them; as many as there is room for. */
+static void name_capabilities(uint64_t set, char *buf, size_t size)
+{
+	static const char *const names[] = {
+		"CHOWN",
+		"DAC_OVERRIDE",
+		"DAC_READ_SEARCH",
+		"FOWNER",
+		"FSETID",
+		"KILL",
+		"SETGID",
+		"SETUID",
+		"SETPCAP",
+		"LINUX_IMMUTABLE",
+		"NET_BIND_SERVICE",
+		"NET_BROADCAST",
+		"NET_ADMIN",
+		"NET_RAW",
+		"IPC_LOCK",
+		"IPC_OWNER",
+		"SYS_MODULE",
+		"SYS_RAWIO",
+		"SYS_CHROOT",
+		"SYS_PTRACE",
+		"SYS_PACCT",
+		"SYS_ADMIN",
+		"SYS_BOOT",
+		"SYS_NICE",
+		"SYS_RESOURCE",
+		"SYS_TIME",
+		"SYS_TTY_CONFIG",
+		"MKNOD",
+		"LEASE",
+		"AUDIT_WRITE",
+		"AUDIT_CONTROL",
+		"SETFCAP",
+		"MAC_OVERRIDE",
+		"MAC_ADMIN",
+		"SYSLOG",
+		"WAKE_ALARM",
+		"BLOCK_SUSPEND",
+		"AUDIT_READ",
+		"PERFMON",
+		"BPF",
+		"CHECKPOINT_RESTORE",
+	};
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (unsigned i = 0; i < 64 && used < size; i++) {
+		if (!has_cap(set, i))
+			continue;
+		if (i < sizeof(names) / sizeof(*names))
+			used += (size_t)snprintf(buf + used, size - used, "%sCAP_%s",
+						 used ? " " : "", names[i]);
+		else
+			used += (size_t)snprintf(buf + used, size - used, "%s%u", used ? " " : "",
+						 i);
+	}
+}
+
 static void cause_capabilities(const struct permit *p, struct diag *d)
 {
-	char self[160];
+	uint64_t lacking = p->t_cap_prm & ~p->cap_prm;
+	char self[160], names[128];
 
+	name_capabilities(lacking, names, sizeof(names));
 	cause_fail(d, -EPERM, CAUSE_CAPABILITIES,
-		   "process %d (%s) has capabilities that we lack (0x%llx), and we are %s",
-		   (int)p->pid, p->comm, (unsigned long long)(p->t_cap_prm & ~p->cap_prm),
+		   "process %d (%s) has capabilities that we lack (0x%llx: %s), and we are %s",
+		   (int)p->pid, p->comm, (unsigned long long)lacking, names,
 		   describe_self(p, self));
 }
 
@@ -310,8 +307,8 @@ static void cause_without_cap(const struct permit *p, struct diag *d)
 
 void permit_cause(const struct permit *p, struct diag *d)
 {
-	if (p->ptrace_call != SELF_ALLOWED || p->read_call == SELF_KILLED)
-		cause_self(p, d);
+	if (p->self_call)
+		(void)ourselves_refused(p->self_call, p->self_how, d);
 	else if (permit_has_cap(p, CAP_SYS_PTRACE))
 		cause_with_cap(p, d);
 	else

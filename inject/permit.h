@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "diag.h"
+#include "ourselves.h"
 #include "target.h"
 
 /*
@@ -22,9 +23,6 @@ enum userns_place {
 	USERNS_OUTSIDE, /* above ours, or beside it */
 };
 
-/* What a filter of our own makes of a system call. */
-enum self_call { SELF_ALLOWED, SELF_REFUSED, SELF_KILLED };
-
 struct permit {
 	pid_t pid;
 	char comm[64];
@@ -34,11 +32,11 @@ struct permit {
 	uint64_t cap_eff, cap_prm, cap_bnd;
 	int seccomp;
 	bool no_new_privs;
-	bool initial_userns;	    /* our user namespace is the machine's first one */
-	uint64_t userns;	    /* inode of ours, 0 not known */
-	enum self_call ptrace_call; /* ptrace(2) itself */
-	enum self_call read_call;   /* process_vm_readv(2) */
-	char label[96];		    /* our security label, "" if there is none */
+	bool initial_userns;	 /* our user namespace is the machine's first one */
+	uint64_t userns;	 /* inode of ours, 0 not known */
+	const char *self_call;	 /* that a filter on ourselves forbids; NULL: none */
+	enum self_call self_how; /* and how */
+	char label[96];		 /* our security label, "" if there is none */
 	/* the process */
 	uid_t t_uid[3]; /* real, effective, saved */
 	gid_t t_gid[3];
@@ -68,8 +66,6 @@ bool permit_has_cap(const struct permit *p, unsigned cap);
 /* kernel.yama.ptrace_scope, -1 if there is no yama; the second form with another /proc/sys. */
 int permit_yama(void);
 int permit_yama_in(const char *sys);
-/* True if ptrace(2) is refused to us whatever the process: a seccomp filter on ourselves. */
-bool permit_ptrace_filtered(pid_t pid);
 /* True if we may ask for PTRACE_O_SUSPEND_SECCOMP (needs CAP_SYS_ADMIN in the first user namespace
  * and no seccomp filter on ourselves). */
 bool permit_suspend_seccomp(const struct permit *p);

@@ -152,14 +152,12 @@ static bool check_attach(const struct target *t, struct preflight *out)
 		(void)target_kernel_thread(t->pid, t->comm, &out->cause);
 		return false;
 	}
-	/* a filter of our own may kill for a question that others only answer with no */
 	r = permit_read(t, &permit);
 	if (r) {
 		(void)target_unreadable(t, "/status", r, &out->cause);
 		return false;
 	}
-	if (permit.seccomp &&
-	    (permit.ptrace_call != SELF_ALLOWED || permit.read_call == SELF_KILLED)) {
+	if (permit.self_call) {
 		permit_cause(&permit, &out->cause);
 		return false;
 	}

@@ -34,6 +34,9 @@ needs() {
 		cmd python3 python3
 		pkg libc6-dbg libc6-dbg
 		cmd setpriv util-linux
+		cmd nsenter util-linux
+		cmd strace strace
+		cmd gdb gdb
 		cmd musl-gcc musl-tools
 		pkg libjemalloc2 libjemalloc2
 		pkg libjemalloc-dev libjemalloc-dev

@@ -7,7 +7,8 @@
  * itself does; anything else kills.
  * filtered wx: the filter of systemd's MemoryDenyWriteExecute=.
  * filtered mdwe|mdwe-no-inherit: the kernel's own (PR_SET_MDWE).
- * All may be followed by eintr, see victim_eintr.
+ * filtered CALL ACTION -- PROGRAM ARG...: becomes that program, under the filter.
+ * All others may be followed by eintr, see victim_eintr.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -54,6 +55,11 @@ static const struct {
 	{ "rt_sigreturn", SYS_rt_sigreturn },
 	{ "unshare", SYS_unshare },
 	{ "brk", SYS_brk },
+	{ "ptrace", SYS_ptrace },
+	{ "process_vm_readv", SYS_process_vm_readv },
+	{ "process_vm_writev", SYS_process_vm_writev },
+	{ "pidfd_open", SYS_pidfd_open },
+	{ "openat2", SYS_openat2 },
 };
 
 static const struct {
@@ -187,6 +193,11 @@ int main(int argc, char **argv)
 	static char *kept[64];
 	pthread_t th;
 
+	if (argc > 4 && !strcmp(argv[3], "--")) {
+		filter_call(argv[1], argv[2]);
+		execvp(argv[4], argv + 4);
+		wrong("%s: %s", argv[4], strerror(errno));
+	}
 	victim_eintr = !strcmp(argv[argc - 1], "eintr");
 	argc -= victim_eintr;
 	for (int i = 0; i < 64; i++)

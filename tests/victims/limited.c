@@ -91,6 +91,12 @@ static void set_up(const char *what)
 			limit(RLIMIT_MEMLOCK, status_bytes("VmLck:") + 40960);
 			become_lonely();
 		}
+	} else if (!strcmp(what, "undumpable") || !strcmp(what, "changed")) {
+		if (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
+		    setresuid(65534, 65534, 65534))
+			wrong("setresuid: %s", strerror(errno));
+		if (prctl(PR_SET_DUMPABLE, what[0] == 'u' ? 0 : prctl(PR_GET_DUMPABLE)))
+			wrong("dumpable: %s", strerror(errno));
 	} else if (strcmp(what, "plain")) {
 		wrong("limited %s?", what);
 	}

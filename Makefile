@@ -207,7 +207,7 @@ VICTIM_CC ?= gcc
 VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
 # VICTIM_LIBS_NAME are the libraries of one that needs some.
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
-VICTIM_ALL := $(VICTIM_C) jemlinked m32 musl static nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
+VICTIM_ALL := $(VICTIM_C) stackstls stackshuge jemlinked m32 musl static nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -215,6 +215,12 @@ $(VICTIM_C:%=$(VICTIMS)/%): $(VICTIMS)/%: tests/victims/%.c $(wildcard tests/vic
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< $(VICTIM_LIBS_$*)
+$(VICTIMS)/stackstls: VARIANT := -DWITH_TLS
+$(VICTIMS)/stackshuge: VARIANT := -DWITH_TLS -DHUGE_TLS
+$(VICTIMS)/stackstls $(VICTIMS)/stackshuge: tests/victims/stacks.c tests/victims/victim.h | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) $(VARIANT) -o $@ $<
 $(VICTIMS)/jemlinked: tests/victims/retained.c tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
@@ -236,16 +242,14 @@ $(VICTIMS)/nolibc: tests/victims/nolibc.S | $(DEPS)
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) -nostdlib -static -Wl,-z,noexecstack -o $@ $<
 # Nothing is fetched: the program uses the standard library only. The caches stay under $(BUILD).
-$(VICTIMS)/gocgo $(VICTIMS)/goload: $(VICTIMS)/%: tests/victims/%/main.go | $(DEPS)
+$(VICTIMS)/gocgo $(VICTIMS)/goload: CGO := 1
+$(VICTIMS)/gopure: CGO := 0
+$(VICTIMS)/gopure: GO_FLAGS := -ldflags '-s -w'
+$(VICTIMS)/gocgo $(VICTIMS)/goload $(VICTIMS)/gopure: $(VICTIMS)/%: tests/victims/%/main.go | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
-	$(Q)cd $(<D) && GOFLAGS=-mod=mod GOPROXY=off GO111MODULE=auto CGO_ENABLED=1 GOCACHE=$(abspath $(BUILD))/go-cache \
-		GOPATH=$(abspath $(BUILD))/go-path go build -o $(abspath $@) $(<F)
-$(VICTIMS)/gopure: tests/victims/gopure/main.go | $(DEPS)
-	@echo "  VICTIM  $@"
-	@mkdir -p $(@D)
-	$(Q)cd $(<D) && GOFLAGS=-mod=mod GOPROXY=off GO111MODULE=auto CGO_ENABLED=0 GOCACHE=$(abspath $(BUILD))/go-cache \
-		GOPATH=$(abspath $(BUILD))/go-path go build -ldflags '-s -w' -o $(abspath $@) $(<F)
+	$(Q)cd $(<D) && GOFLAGS=-mod=mod GOPROXY=off GO111MODULE=auto CGO_ENABLED=$(CGO) GOCACHE=$(abspath $(BUILD))/go-cache \
+		GOPATH=$(abspath $(BUILD))/go-path go build $(GO_FLAGS) -o $(abspath $@) $(<F)
 $(VICTIMS)/%.class: tests/victims/%.java | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)

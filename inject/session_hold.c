@@ -32,7 +32,7 @@ static int search_failed(const struct session *s, const struct search *f, struct
 	uint64_t ms = s->o.deadline_ns / NS_PER_MS;
 
 	if (!f->tries)
-		return cause_fail(d, -EAGAIN, CAUSE_NO_SAFE_POINT,
+		return cause_fail(d, -EAGAIN, CAUSE_NO_CANDIDATE,
 				  "no thread could be borrowed within %" PRIu64 " ms%s%s", ms,
 				  f->reason[0] ? ": " : "", f->reason);
 	return cause_fail(d, -EAGAIN, CAUSE_NO_SAFE_POINT,

@@ -102,6 +102,8 @@
 	  "raise it: sysctl vm.max_map_count=262144")                                              \
 	X(LIMIT_FILES, "limit-files", HM_CALL_FAILED,                                              \
 	  "raise it: prlimit --pid PID --nofile=64:, or use --via direct")                         \
+	X(LIMIT_FILE_SIZE, "limit-file-size", HM_CALL_FAILED,                                      \
+	  "raise it: prlimit --pid PID --fsize=unlimited:; trim prints nothing and works")         \
 	X(LIMIT_PROCESSES, "limit-processes", HM_CALL_FAILED,                                      \
 	  "raise it: prlimit --pid PID --nproc=unlimited:, or use --via direct")                   \
 	X(LIMIT_CGROUP_PIDS, "limit-cgroup-pids", HM_CALL_FAILED,                                  \

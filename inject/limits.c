@@ -37,6 +37,7 @@ static const struct line {
 	{ "Max data size", offsetof(struct limits, data) },
 	{ "Max processes", offsetof(struct limits, nproc) },
 	{ "Max open files", offsetof(struct limits, nofile) },
+	{ "Max file size", offsetof(struct limits, fsize) },
 	{ "Max locked memory", offsetof(struct limits, memlock) },
 };
 
@@ -145,22 +146,28 @@ static void read_cgroups(const struct target *t, struct room *out)
 	free(groups);
 }
 
-int limits_read(const struct target *t, struct room *out)
+void limits_soft(const struct target *t, struct limits *out)
 {
 	char *text;
 	size_t len;
+
+	memset(out, 0xff, sizeof(*out));
+	if (proc_read(t->procfd, "limits", TEXT_MAX, &text, &len))
+		return;
+	if (limits_parse(text, out))
+		memset(out, 0xff, sizeof(*out));
+	free(text);
+}
+
+int limits_read(const struct target *t, struct room *out)
+{
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	memset(&out->limits, 0xff, sizeof(out->limits));
 	rc = status_read(t->procfd, "status", &out->status);
 	if (rc)
 		return rc;
-	if (proc_read(t->procfd, "limits", TEXT_MAX, &text, &len) == 0) {
-		if (limits_parse(text, &out->limits))
-			memset(&out->limits, 0xff, sizeof(out->limits));
-		free(text);
-	}
+	limits_soft(t, &out->limits);
 	/* a look at every process is only worth it where there are as many threads as that */
 	if (nproc_binds(out) && out->limits.nproc <= all_threads())
 		out->user_threads = count_user_threads(out->status.uid[0]);

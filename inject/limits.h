@@ -18,7 +18,7 @@
 
 /* Soft limits of /proc/PID/limits, in its units; LIMIT_NONE: unlimited, or not listed. */
 struct limits {
-	uint64_t as, data, nproc, nofile, memlock;
+	uint64_t as, data, nproc, nofile, memlock, fsize;
 };
 
 /* The tightest cgroup of one kind among the process's and those above it. */
@@ -46,6 +46,8 @@ struct room {
 
 /* Pure: parses /proc/PID/limits. -EINVAL if it has none of the lines. */
 HM_MUST_CHECK int limits_parse(const char *text, struct limits *out);
+/* Of the process; all LIMIT_NONE where they cannot be read. */
+void limits_soft(const struct target *t, struct limits *out);
 /* What can be read; what cannot limits nothing. The errno of reading /proc/PID/status. */
 HM_MUST_CHECK int limits_read(const struct target *t, struct room *out);
 /* Pure: 0 if there is room, else a negative errno with the limit, its number and what uses it. */

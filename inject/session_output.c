@@ -3,10 +3,13 @@
 #include "session_parts.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cause.h"
+#include "limits.h"
 #include "mem.h"
 
 #define OUTPUT_MAX ((size_t)256 << 20)
@@ -29,14 +32,37 @@ int session_results(struct session *s, struct call *v, size_t n, struct diag *d)
 	return 0;
 }
 
+/*
+ * The memory file is a file to RLIMIT_FSIZE too: what goes beyond is refused to the writer, who
+ * says nothing (SIGXFSZ is blocked on the proxy). Nothing at all in it is no output where there is
+ * a buffer for it elsewhere.
+ */
+static int check_file_size(const struct session *s, uint64_t size, size_t elsewhere, struct diag *d)
+{
+	struct limits l;
+
+	limits_soft(s->t, &l);
+	if (size < l.fsize || (size == 0 && elsewhere))
+		return 0;
+	return cause_fail(d, -EFBIG, CAUSE_LIMIT_FILE_SIZE,
+			  "RLIMIT_FSIZE of process %d is %" PRIu64
+			  " bytes, which cuts what the call prints",
+			  (int)s->t->pid, l.fsize);
+}
+
 /* All of the memory file, then the used part of the FILE's buffer. */
-static int read_proxy_output(struct session *s, size_t outbuf_used, char **text, size_t *len)
+static int read_proxy_output(struct session *s, size_t outbuf_used, char **text, size_t *len,
+			     struct diag *d)
 {
 	off_t size = lseek(s->proxy.out, 0, SEEK_END);
 	size_t at = 0;
+	int rc;
 
 	if (size < 0)
 		return -errno;
+	rc = check_file_size(s, (uint64_t)size, outbuf_used, d);
+	if (rc)
+		return rc;
 	if ((size_t)size > OUTPUT_MAX || outbuf_used > s->r.out_len)
 		return -EFBIG;
 	*text = malloc((size_t)size + outbuf_used + 1);
@@ -66,7 +92,9 @@ int session_output(struct session *s, size_t outbuf_used, char **text, size_t *l
 
 	*text = NULL;
 	if (s->mode == HM_MODE_PROXY) {
-		rc = read_proxy_output(s, outbuf_used, text, len);
+		rc = read_proxy_output(s, outbuf_used, text, len, d);
+		if (rc == -EFBIG && d->exit)
+			return rc;
 		if (rc == 0)
 			rc = mem_read(s->t->pid, s->r.block + offsetof(struct hm_block, out_lost),
 				      &lost, sizeof(lost));

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -274,6 +275,37 @@ Test(policy, limits_of_the_target, .timeout = 600)
 		n++;
 	}
 	torture_figure("%zu limits of a process: done, or told by check and trim alike", n);
+}
+
+/* Files of the target may not grow: our memory file is one. Only what prints needs it. */
+Test(policy, no_file_may_grow, .timeout = 600)
+{
+	static const rlim_t sizes[] = { 0, 1, 100, 1 << 20 };
+	static const char *const printing[] = { "stats", "info" };
+	static struct state state;
+	struct rlimit old;
+	struct victim v;
+
+	victim_start_named(&v, "limited", "plain", NULL);
+	state_take(&v, &state);
+	cr_assert_eq(prlimit(v.pid, RLIMIT_FSIZE, NULL, &old), 0);
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		struct rlimit now = { sizes[i], old.rlim_max };
+
+		cr_assert_eq(prlimit(v.pid, RLIMIT_FSIZE, &now, NULL), 0);
+		both_say(v.pid, &plain, 0, "", NULL);
+		for (size_t k = 0; k < COUNT(printing); k++) {
+			struct answer a;
+
+			ask(v.pid, &plain, printing[k], NULL, &a);
+			cr_assert(a.exit == 0 ? sizes[i] > 1000 || k == 1
+					      : a.exit == 1 && !strcmp(a.code, "limit-file-size"),
+				  "%s with %lu: exit %d %s", printing[k], (unsigned long)sizes[i],
+				  a.exit, a.text);
+		}
+	}
+	state_same(&v, &state, STATE_EXACT);
+	victim_stop(&v);
 }
 
 /* A cgroup for one test; made nowhere if that may not be. */

@@ -19,6 +19,7 @@
 static const char limits_text[] =
 	"Limit                     Soft Limit           Hard Limit           Units     \n"
 	"Max cpu time              unlimited            unlimited            seconds   \n"
+	"Max file size             77                   unlimited            bytes     \n"
 	"Max data size             123456               unlimited            bytes     \n"
 	"Max stack size            8388608              unlimited            bytes     \n"
 	"Max processes             42                   100                  processes \n"
@@ -33,6 +34,7 @@ Test(limits, parses_the_soft_ones)
 	cr_assert_eq(limits_parse(limits_text, &l), 0);
 	cr_expect_eq(l.as, LIMIT_NONE);
 	cr_expect_eq(l.data, 123456);
+	cr_expect_eq(l.fsize, 77);
 	cr_expect_eq(l.nproc, 42);
 	cr_expect_eq(l.nofile, 1024);
 	cr_expect_eq(l.memlock, 8388608);
@@ -44,7 +46,8 @@ Test(limits, parses_the_soft_ones)
 /* A process of a user with room on all sides, and what a session needs. */
 static struct room roomy(void)
 {
-	struct room r = { .limits = { LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, 1024, LIMIT_NONE },
+	struct room r = { .limits = { LIMIT_NONE, LIMIT_NONE, LIMIT_NONE, 1024, LIMIT_NONE,
+				      LIMIT_NONE },
 			  .map_count = 65530,
 			  .status = { .pid = 7, .name = "x", .uid = { 1000 } } };
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "modules_private.h"
@@ -15,6 +16,8 @@
 #define SEARCH_CHUNK ((size_t)256 * 1024)
 #define SEARCH_MAX   ((uint64_t)64 * 1024 * 1024)
 #define BANNER_MAX   256
+/* What a session opens, and some more. */
+#define SPARE_DESCRIPTORS 24
 
 void modules_free(struct modules *m)
 {
@@ -87,6 +90,17 @@ int modules_symbol(const struct modules *m, const char *name, struct symbol *out
 	return -ENOENT;
 }
 
+/*
+ * A debug file helps and is not needed: the last descriptors are for what is. They are given out
+ * lowest first, so that the number of one tells how many there are.
+ */
+static bool is_one_of_the_last(int fd)
+{
+	struct rlimit r;
+
+	return getrlimit(RLIMIT_NOFILE, &r) == 0 && (rlim_t)fd + SPARE_DESCRIPTORS >= r.rlim_cur;
+}
+
 void module_need_debug(const struct module *mod)
 {
 	const unsigned char *id;
@@ -102,6 +116,10 @@ void module_need_debug(const struct module *mod)
 	len = elf_file_build_id(mod->elf, &id);
 	if (!len || objfile_open_debug(mod->more->all->procfd, id, len, &fd))
 		return;
+	if (is_one_of_the_last(fd)) {
+		close(fd);
+		return;
+	}
 	if (elf_file_open(fd, &dbg))
 		return;
 	if (elf_file_add_debug(mod->elf, dbg))

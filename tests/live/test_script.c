@@ -282,3 +282,30 @@ Test(script, shell_that_loses_its_terminal)
 	state_same(&v, &state, STATE_EXACT);
 	victim_stop(&v);
 }
+
+/* What check refuses is its answer; the error line would say it again beside it. */
+Test(script, check_on_a_terminal_tells_a_refusal_once)
+{
+	static struct terminal t;
+	const char *at, *fact = "is stopped by a signal (state T)";
+	struct victim v;
+	size_t n = 0;
+
+	victim_start_named(&v, "retained", "2", "10");
+	kill(v.pid, SIGSTOP);
+	proc_wait_state(v.pid, "T");
+	terminal_start(&t, v.pid);
+	cr_assert(terminal_await(&t, "> "), "no prompt: %s", t.text);
+	terminal_type(&t, "check\r");
+	cr_assert(terminal_await(&t, "candidate"), "no answer: %s", t.text);
+	terminal_type(&t, "\004");
+	terminal_end(&t, 6);
+	for (at = t.text; (at = strstr(at, fact)); at++)
+		n++;
+	cr_assert_eq(n, 1, "told %zu times: %s", n, t.text);
+	cr_assert_not_null(strstr(t.text, "next        let it go on first"), "%s", t.text);
+	cr_assert_not_null(strstr(t.text, "cause       stopped (exit 6)"), "%s", t.text);
+	kill(v.pid, SIGCONT);
+	proc_wait_state(v.pid, "SR");
+	victim_stop(&v);
+}

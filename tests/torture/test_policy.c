@@ -467,6 +467,41 @@ Test(policy, few_descriptors_of_our_own, .timeout = 600)
 	torture_figure("%zu limits of our own descriptors: %u were enough", COUNT(few), done);
 }
 
+static void with_descriptors(pid_t pid, const char *ulimit, const char *limit, int exit,
+			     const char *code)
+{
+	char line[128];
+	const char *const through[] = { "sh", "-c", line, NULL };
+	const struct asking a = { .through = through };
+
+	/* heapmedic is $0, what follows are its words */
+	snprintf(line, sizeof(line), "ulimit %s %s; exec \"$0\" \"$@\"", ulimit, limit);
+	both_say(pid, &a, exit, code, NULL);
+}
+
+/* Each library costs a descriptor of ours. Those that are deleted are read from memory. */
+Test(policy, three_hundred_libraries, .timeout = 600)
+{
+	static const char *const kinds[] = { NULL, "kept" };
+	static struct state state;
+	struct victim v;
+
+	for (size_t i = 0; i < torture_rounds(COUNT(kinds), 1); i++) {
+		const struct victim_plan plan = {
+			.argv = { "@manylibs", "/lib/x86_64-linux-gnu/libdl.so.2", "300", kinds[i] }
+		};
+
+		victim_start(&v, &plan);
+		state_take(&v, &state);
+		both_say(v.pid, &plain, 0, "", NULL);
+		with_descriptors(v.pid, "-Sn", "256", 0, "");
+		with_descriptors(v.pid, "-n", "400", 0, "");
+		with_descriptors(v.pid, "-n", "256", 10, "no-descriptors");
+		state_same(&v, &state, STATE_EXACT);
+		victim_stop(&v);
+	}
+}
+
 /* ---- who may */
 
 #define THROUGH(...)                                                                               \

@@ -13,6 +13,9 @@ set -u
 build=$1
 shift
 passed=0 failed=0 skipped=0
+# For one test. Criterion takes it also where a test allows itself more (.timeout): it is for what hangs, nothing else.
+limit=300
+[ "${TORTURE:-}" != full ] || limit=3600
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
@@ -46,7 +49,7 @@ run() { # PROGRAM
 	# Live tests measure what other processes do: one at a time.
 	case $1 in */unit/*) jobs=2 ;; *) jobs=1 ;; esac
 	# What it says goes through a file: a process that a test leaves behind must not keep our own output open.
-	HEAPMEDIC_TEST_RUN=$$ "$1" --tap="$report" --short-filename -j$jobs --timeout "${TEST_TIMEOUT:-120}" \
+	HEAPMEDIC_TEST_RUN=$$ "$1" --tap="$report" --short-filename -j$jobs --timeout "${TEST_TIMEOUT:-$limit}" \
 		${TORTURE:+--fail-fast} \
 		</dev/null >"$tmp/said" 2>&1
 	rc=$?

@@ -19,26 +19,27 @@
 static int unsafe(struct safepoint *s, const char *why)
 {
 	snprintf(s->reason, sizeof(s->reason), "%s", why);
+	s->why = why;
 	return -EAGAIN;
 }
 
 static const char *kind_name(unsigned kind)
 {
 	if (kind & CODE_ALLOC)
-		return "the allocator";
+		return "it is inside the allocator";
 	if (kind & CODE_LOADER)
-		return "the dynamic linker";
+		return "it is inside the dynamic linker";
 	if (kind & CODE_THREADS)
-		return "thread creation, fork or setuid";
+		return "it is inside thread creation, fork or setuid";
 	if (kind & CODE_STDIO)
-		return "stdio";
-	return "a signal handler";
+		return "it is inside stdio";
+	return "it is inside a signal handler";
 }
 
 static int unsafe_code(struct safepoint *s, unsigned kind, uint64_t addr)
 {
-	snprintf(s->reason, sizeof(s->reason), "it is inside %s (0x%" PRIx64 " on its stack)",
-		 kind_name(kind), addr);
+	s->why = kind_name(kind);
+	snprintf(s->reason, sizeof(s->reason), "%s (0x%" PRIx64 " on its stack)", s->why, addr);
 	return -EAGAIN;
 }
 
@@ -201,6 +202,7 @@ int safepoint_check(struct safepoint *s, const arch_regs *regs)
 	int rc;
 
 	s->reason[0] = '\0';
+	s->why = NULL;
 	rc = check_pc(s, regs);
 	if (rc == 0)
 		rc = find_stack(s, regs);
@@ -224,6 +226,7 @@ int safepoint_preview(struct safepoint *s, uint64_t sp, uint64_t pc, uint64_t tp
 	int rc;
 
 	s->reason[0] = '\0';
+	s->why = NULL;
 	arch_sleeping(&regs, pc, sp, tp);
 	rc = find_stack(s, &regs);
 	if (rc == 0)

@@ -26,6 +26,7 @@ struct safepoint {
 	size_t need;	   /* bytes of free stack below the red zone */
 	uint8_t *buf;	   /* SAFEPOINT_BUF bytes of scratch */
 	char reason[160];  /* out: why not */
+	const char *why;   /* out: the same as static text, without details; NULL for none */
 	uint64_t stack_lo; /* out: the mapping of the stack */
 	uint64_t stack_hi; /* out: end of what was scanned */
 };

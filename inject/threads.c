@@ -333,6 +333,13 @@ static uint64_t main_tp(const struct tls_layout *l, const struct maps *maps, str
 			     : tcb_find_main(f, maps, nstid);
 }
 
+void threads_refuse(struct thread *th, const char *why)
+{
+	th->usable = false;
+	th->reason = why;
+	th->rank = RANK_UNUSABLE;
+}
+
 /* Usable or not, and the thread pointer of each as far as it is known (tps). */
 static void judge(const struct target *t, const struct maps *maps, const struct tls_layout *l,
 		  struct tcb_finder *f, struct threads *list, uint64_t *tps)
@@ -350,10 +357,8 @@ static void judge(const struct target *t, const struct maps *maps, const struct 
 		if (!no)
 			no = call_reason(t, th);
 		th->usable = !no;
-		if (no) {
-			th->reason = no;
-			th->rank = RANK_UNUSABLE;
-		}
+		if (no)
+			threads_refuse(th, no);
 		tps[i] = th->tid == t->pid ? main_tp(l, maps, f, nstid) : th->tcb;
 	}
 }
@@ -384,6 +389,12 @@ static int compare(const void *pa, const void *pb)
 	return (a->tid > b->tid) - (a->tid < b->tid);
 }
 
+void threads_sort(struct threads *list)
+{
+	if (list->n)
+		qsort(list->v, list->n, sizeof(*list->v), compare);
+}
+
 int threads_rank(const struct target *t, const struct maps *maps, const struct modules *mods,
 		 struct threads *list)
 {
@@ -403,7 +414,7 @@ int threads_rank(const struct target *t, const struct maps *maps, const struct m
 		goto out;
 	judge(t, maps, &layout, &finder, list, tps);
 	find_arenas(t, &layout, tps, list);
-	qsort(list->v, list->n, sizeof(*list->v), compare);
+	threads_sort(list);
 	tcb_finder_free(&finder);
 out:
 	free(tps);

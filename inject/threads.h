@@ -49,4 +49,7 @@ void threads_free(struct threads *t);
  */
 HM_MUST_CHECK int threads_rank(const struct target *t, const struct maps *maps,
 			       const struct modules *mods, struct threads *list);
+/* Not this one, for that reason (static text): it sorts behind all that are usable. */
+void threads_refuse(struct thread *th, const char *why);
+void threads_sort(struct threads *list);
 #endif

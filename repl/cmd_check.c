@@ -7,8 +7,9 @@
 
 #include "../agent/guard.h"
 #include "../agent/process.h"
-#include "../inject/cause.h"
 #include "../agent/size.h"
+#include "../inject/cause.h"
+#include "../inject/preview.h"
 #include "context.h"
 
 #define CANDIDATES_TEXT 3
@@ -58,6 +59,11 @@ static int find_all(struct findings *f, struct process *p, struct diag *d)
 		find_libc(f);
 		if (threads_rank(t, &f->p->maps, &f->p->mods, &f->threads))
 			return diag_internal(d, -ENOMEM, "ranking threads");
+		if (f->pre->injectable) {
+			err = preview_threads(t, &f->p->maps, &f->p->mods, &f->threads);
+			if (err)
+				return diag_internal(d, err, "looking at threads");
+		}
 		if (session_leftovers(t, &f->p->maps, &f->left))
 			memset(&f->left, 0, sizeof(f->left));
 	}

@@ -7,6 +7,7 @@
 
 #include "../agent/process.h"
 #include "../inject/backtrace.h"
+#include "../inject/preview.h"
 #include "context.h"
 #include "signals.h"
 
@@ -94,6 +95,8 @@ int cmd_threads(struct context *c, const struct args *a, struct reply *r, struct
 	if (err)
 		return err;
 	err = threads_rank(&p->t, &p->maps, &p->mods, &list);
+	if (!err && p->pre.injectable)
+		err = preview_threads(&p->t, &p->maps, &p->mods, &list);
 	if (!p->pre.attachable)
 		forbid_all(&list);
 	if (err) {

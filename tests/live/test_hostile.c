@@ -63,12 +63,12 @@ Test(hostile, in_a_signal_handler_that_interrupted_malloc, .timeout = 120)
 {
 	static struct state state;
 	struct victim v;
+	struct run r;
+	json_t *o;
 
 	victim_start_named(&v, "handler", "malloc", NULL);
 	state_take(&v, &state);
 	for (int i = 0; i < 5; i++) {
-		struct run r;
-
 		run(&r, v.pid, "--deadline", "200ms", "trim", NULL);
 		run_expect(&r, 6);
 		cr_assert_not_null(
@@ -77,6 +77,18 @@ Test(hostile, in_a_signal_handler_that_interrupted_malloc, .timeout = 120)
 		run_free(&r);
 		state_same(&v, &state, STATE_EXACT);
 	}
+	/* what only looks sees it too, and says what a call would */
+	run(&r, v.pid, "check", NULL);
+	run_expect(&r, 6);
+	cr_assert_not_null(strstr(r.out, "not usable, it is inside the allocator"), "%s", r.out);
+	run_free(&r);
+	run(&r, v.pid, "--json", "threads", NULL);
+	run_expect(&r, 0);
+	o = run_json(&r, 0, v.pid, "threads");
+	cr_assert(!json_bool(o, "result.threads.0.usable"), "%s", r.out);
+	json_decref(o);
+	run_free(&r);
+	state_same(&v, &state, STATE_EXACT);
 	victim_stop(&v);
 }
 

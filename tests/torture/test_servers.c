@@ -13,7 +13,6 @@
 #include "torture.h"
 
 #define LONG_ENOUGH 3600
-#define CLIENTS	    2
 
 /* ---- redis */
 

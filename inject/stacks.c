@@ -83,7 +83,9 @@ static int add_pthread(struct reader *r, uint64_t tcb, bool cached)
 
 	if (!read_pthread(r, tcb))
 		return 0;
-	memcpy(&tid, r->buf + r->finder.tid_offset, sizeof(tid));
+	/* the offset is what the target says */
+	if (r->finder.tid_offset <= sizeof(r->buf) - sizeof(tid))
+		memcpy(&tid, r->buf + r->finder.tid_offset, sizeof(tid));
 	if (!stack_bounds(r->buf, sizeof(r->buf), tcb, &s.lo, &s.hi)) {
 		r->out->main_tcb = tcb;
 		return 0;
@@ -98,7 +100,7 @@ static int add_pthread(struct reader *r, uint64_t tcb, bool cached)
  */
 static int walk(struct reader *r, uint64_t head, bool cached)
 {
-	uint64_t link[2], at;
+	uint64_t link[2], at, seen = 0;
 
 	if (!head || mem_read(r->t->pid, head, link, sizeof(link)))
 		return 0;
@@ -106,6 +108,11 @@ static int walk(struct reader *r, uint64_t head, bool cached)
 	for (unsigned i = 0; at != head && i < LIST_MAX; i++) {
 		int err;
 
+		/* a list that does not come back to its head goes round in a circle at some time */
+		if (at == seen)
+			break;
+		if ((i & (i - 1)) == 0)
+			seen = at;
 		if (at < r->layout.link_offset || mem_read(r->t->pid, at, link, sizeof(link)))
 			break;
 		err = add_pthread(r, at - r->layout.link_offset, cached);

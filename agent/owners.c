@@ -114,12 +114,17 @@ static void claims_settle(struct claims *list)
 
 /* ---- dividing */
 
+/* Counting takes 8 bytes for each page, and a target may reserve all addresses that there are: 2
+ * GiB are read at most. */
+#define COUNTABLE ((uint64_t)1 << 40)
+
 struct divider {
 	const struct owner_facts *f;
 	struct owners *out;
 	size_t at[CLAIM_CLASSES]; /* claims before these end below the current address */
 	const struct claim *last; /* of the piece before */
 	struct owner_run go;	  /* the run of mappings that began at an address of Go's */
+	uint64_t countable;	  /* bytes of address space whose pages may still be counted */
 };
 
 static struct piece *put_piece(struct owners *out, const struct piece *p)
@@ -246,12 +251,14 @@ static void divide(struct divider *d, const struct smaps_row *row, size_t first)
 	struct piece *p = d->out->v + first;
 	size_t n = d->out->n - first;
 	struct amounts all = row_amounts(row), left = all;
-	bool counted = d->f->count != NULL;
+	bool counted = d->f->count && (all.resident || all.swap) && all.mapped <= d->countable;
 
 	if (n == 1) {
 		p->a = all;
 		return;
 	}
+	if (counted)
+		d->countable -= all.mapped;
 	for (size_t i = 0; i < n; i++) {
 		p[i].a.mapped = p[i].end - p[i].start;
 		if (counted && d->f->count(d->f->count_ctx, p[i].start, p[i].end, &p[i].a.resident,
@@ -332,8 +339,9 @@ static int assign_file(struct divider *d, const struct smaps_row *row, const str
 		.locked = all.locked - copy.a.locked,
 		.hugetlb = all.hugetlb,
 	};
-	/* all of it has been written: there is no page of the file left in it */
-	if (file.a.mapped == 0)
+	/* all of it has been written: there is no page of the file left in it (of a mapping that
+	 * was read twice there may be more than its address space has room for) */
+	if (file.a.mapped == 0 && file.a.resident == 0 && file.a.swap == 0)
 		return put_piece(d->out, &copy) ? 0 : -ENOMEM;
 	return put_piece(d->out, &file) && put_piece(d->out, &copy) ? 0 : -ENOMEM;
 }
@@ -353,7 +361,7 @@ static int assign_row(struct divider *d, const struct smaps_row *row)
 
 int owners_assign(const struct smaps *s, struct owner_facts *f, struct owners *out)
 {
-	struct divider d = { .f = f, .out = out };
+	struct divider d = { .f = f, .out = out, .countable = COUNTABLE };
 
 	memset(out, 0, sizeof(*out));
 	for (size_t k = 0; k < CLAIM_CLASSES; k++)

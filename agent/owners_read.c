@@ -22,9 +22,18 @@
 struct builder {
 	const struct process *p;
 	struct memory *m;
-	int pagemap; /* -1: cannot be read */
+	int pagemap;   /* -1: cannot be read */
+	size_t chunks; /* of Go's that may still be claimed */
 	bool jvm, go;
 };
+
+/* What a target says of itself may be a range that cannot be: that claims nothing. */
+static int claim(struct builder *b, enum claim_class class, const struct claim *c)
+{
+	int err = owner_claim(&b->m->facts, class, c);
+
+	return err == -EINVAL ? 0 : err;
+}
 
 /* ---- libraries and their memory */
 
@@ -45,7 +54,7 @@ static int claim_bss(struct builder *b, const struct module *mod)
 		c.start = (mod->bias + seg[i].vaddr + seg[i].filesz + PAGE - 1) & ~(PAGE - 1);
 		c.end = mod->bias + seg[i].vaddr + seg[i].memsz;
 		if (c.start < c.end)
-			err = owner_claim(&b->m->facts, CLAIM_MODULE, &c);
+			err = claim(b, CLAIM_MODULE, &c);
 	}
 	return err;
 }
@@ -89,7 +98,7 @@ static int claim_loader(struct builder *b, uint64_t addr, uint64_t len)
 		c.start = addr;
 		c.end = addr + len < c.end ? addr + len : c.end;
 	}
-	return owner_claim(&b->m->facts, CLAIM_MODULE, &c);
+	return claim(b, CLAIM_MODULE, &c);
 }
 
 static int claim_modules(struct builder *b)
@@ -114,13 +123,13 @@ static int claim_stacks(struct builder *b, struct diag *d)
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < s.n; i++)
-		err = owner_claim(&b->m->facts, CLAIM_STACK,
-				  &(struct claim){ .start = s.v[i].lo,
-						   .end = s.v[i].hi,
-						   .owner = OWNER_THREAD_STACK,
-						   .basis = s.v[i].exact ? BASIS_READ : BASIS_SHAPE,
-						   .kind = s.v[i].tid ? "" : "of ended threads",
-						   .id = s.v[i].tid ? s.v[i].tid : -1 });
+		err = claim(b, CLAIM_STACK,
+			    &(struct claim){ .start = s.v[i].lo,
+					     .end = s.v[i].hi,
+					     .owner = OWNER_THREAD_STACK,
+					     .basis = s.v[i].exact ? BASIS_READ : BASIS_SHAPE,
+					     .kind = s.v[i].tid ? "" : "of ended threads",
+					     .id = s.v[i].tid ? s.v[i].tid : -1 });
 	if (!err)
 		err = claim_loader(b, s.main_tcb, PTHREAD_LEN);
 	stacks_free(&s);
@@ -163,13 +172,13 @@ static int claim_runtime(struct builder *b, uint64_t lo, uint64_t hi, enum owner
 {
 	if (lo >= hi)
 		return 0;
-	return owner_claim(&b->m->facts, CLAIM_RUNTIME,
-			   &(struct claim){ .start = lo,
-					    .end = hi,
-					    .owner = owner,
-					    .basis = BASIS_READ,
-					    .kind = kind,
-					    .id = -1 });
+	return claim(b, CLAIM_RUNTIME,
+		     &(struct claim){ .start = lo,
+				      .end = hi,
+				      .owner = owner,
+				      .basis = BASIS_READ,
+				      .kind = kind,
+				      .id = -1 });
 }
 
 static int claim_java(struct builder *b, const struct module *mod)
@@ -196,7 +205,8 @@ static int claim_go(struct builder *b, const struct module *mod)
 	if (!golang_module(mod))
 		return 0;
 	b->go = true;
-	n = golang_chunks(b->p->t.pid, mod, chunk, CHUNKS_MAX);
+	n = golang_chunks(b->p->t.pid, mod, chunk, b->chunks);
+	b->chunks -= n;
 	for (size_t i = 0; !err && i < n; i++)
 		err = claim_runtime(b, chunk[i], chunk[i] + GOLANG_CHUNK, OWNER_GO_RUNTIME,
 				    "other");
@@ -317,7 +327,7 @@ static int claim_brk(struct builder *b)
 			if (modules->v[k].start <= c.start && modules->v[k].end > c.start)
 				c.start = modules->v[k].end;
 		if (c.start < c.end)
-			err = owner_claim(&b->m->facts, CLAIM_ALLOCATOR, &c);
+			err = claim(b, CLAIM_ALLOCATOR, &c);
 	}
 	return err;
 }
@@ -388,7 +398,7 @@ static int read_figures(const struct target *t, struct memory *m, struct diag *d
 
 int memory_read(const struct process *p, struct memory *out, struct diag *d)
 {
-	struct builder b = { .p = p, .m = out };
+	struct builder b = { .p = p, .m = out, .chunks = CHUNKS_MAX };
 	int err;
 
 	memset(out, 0, sizeof(*out));

@@ -80,16 +80,27 @@ int cgroup_parse_self(const char *text, struct cgroup_place *out)
 	return out->version ? 0 : -ENOENT;
 }
 
-/* The kernel writes blank, tab, newline and backslash as three octal digits. */
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+/*
+ * The kernel writes blank, tab, newline and backslash as three octal digits. (Not by sscanf, which
+ * measures all of the text behind them first: a mountinfo may be long.)
+ */
 static bool unescape(char out[CGROUP_PATH], const char *text, size_t len)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		unsigned c = (unsigned char)text[i];
+		const char *s = text + i;
+		int c = (unsigned char)*s;
 
-		if (c == '\\' && i + 3 < len && sscanf(text + i + 1, "%3o", &c) == 1)
+		if (c == '\\' && i + 3 < len && is_octal(s[1]) && is_octal(s[2]) && is_octal(s[3])) {
+			c = (s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0');
 			i += 3;
+		}
 		if (n + 1 >= CGROUP_PATH || c == 0 || c > 255)
 			return false;
 		out[n++] = (char)c;

@@ -56,7 +56,7 @@ TORTURE_OBJ := $(LIVE_OBJ) $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TORTURE_SR
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_NAMES := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
 FUZZ_BIN := $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/test_%)
-FUZZ_OBJ := $(BUILD)/tests/fuzz/support.o $(BUILD)/tests/fuzz/memory.o
+FUZZ_OBJ := $(patsubst %,$(BUILD)/tests/fuzz/%.o,support memory library)
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildcard tests/unit/*.c))))
 
 # Headers that are generated, so that the first build makes them before anything includes them.

@@ -33,6 +33,9 @@ const uint8_t *fuzz_bytes(struct fuzz_input *in, size_t n, size_t *len);
 char *fuzz_text(const void *data, size_t size);
 /* A new memory file with these bytes. */
 int fuzz_file(const void *data, size_t size);
+/* A new memory file that is a library with these functions, the i-th at FUZZ_SYMBOL(i). */
+#define FUZZ_SYMBOL(i) (0x1000ULL * ((i) + 1))
+int fuzz_library(const char *const *names, size_t n);
 /* A failure has a text, and its exit code is one of a failure. */
 void fuzz_diag(const struct diag *d);
 /* Each byte of text is printable ASCII, or in allowed: nothing that a terminal would obey. */

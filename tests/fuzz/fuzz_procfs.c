@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The small text files of /proc: status, stat, smaps, sched, cgroup, mountinfo. */
+/* The small text files of /proc and of cgroups, and a program's environment. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../agent/cgroup.h"
+#include "../../agent/environ.h"
+#include "../../inject/mounts.h"
 #include "../../inject/slept.h"
 #include "../../inject/status.h"
 #include "../../inject/usage.h"
@@ -49,6 +52,43 @@ static void check_cgroup(const char *text, size_t size)
 	}
 }
 
+/* Where the memory cgroup of a process is: the text serves as both files. */
+static void check_memory_cgroup(const char *text)
+{
+	struct cgroup_place place;
+	struct mounts mounts;
+	double some = 0, full = 0;
+	uint64_t v;
+
+	if (cgroup_parse_self(text, &place) == 0) {
+		FUZZ_CHECK(place.version == 1 || place.version == 2);
+		if (cgroup_parse_mounts(text, &place) == 0)
+			FUZZ_CHECK(!place.below[0] || place.below[0] == '/');
+	}
+	(void)!cgroup_parse_key(text, "inactive_file", &v);
+	if (cgroup_parse_pressure(text, &some, &full) == 0)
+		FUZZ_CHECK(some >= 0 && some <= 100 && full >= 0 && full <= 100);
+	mounts_parse(text, &mounts);
+	FUZZ_CHECK(mounts.n <= MOUNTS_MAX);
+	mounts_in_memory(&mounts, 0, 30);
+}
+
+static void check_environ(char *text, size_t size)
+{
+	struct environ e = { .text = text, .len = size };
+	const char *value = environ_get(&e, "GLIBC_TUNABLES");
+	uint64_t v;
+	int percent;
+
+	FUZZ_CHECK(!value || (value > text && value <= text + size));
+	(void)!tunable_get(value ? value : text, "glibc.malloc.arena_max", &v);
+	value = environ_get(&e, "GOGC");
+	if (gogc_parse(value ? value : text, &percent) == 0)
+		FUZZ_CHECK(percent >= -1);
+	value = environ_get(&e, "GOMEMLIMIT");
+	(void)!gomemlimit_parse(value ? value : text, &v);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), small[7];
@@ -58,6 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_status(text);
 	check_stat(text);
 	check_cgroup(text, size);
+	check_memory_cgroup(text);
+	check_environ(text, size);
 	if (usage_parse(text, &u) == 0)
 		FUZZ_CHECK(u.rss % 1024 == 0 && u.swap % 1024 == 0);
 	(void)!slept_parse(text, &ns, &switches);

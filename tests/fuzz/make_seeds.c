@@ -424,6 +424,85 @@ static void thread_seeds(void)
 	}
 }
 
+/* The second half of stack_bounds' pair, and the lists of two threads. */
+static void runtime_seeds(void)
+{
+	const uint64_t bias = 0x100000000000, global = bias + 0x1000 * 9, tcb = 0x7ffff003f000;
+	const uint64_t array = bias + 0x40000, text = bias + 0x50000, link = tcb + 704;
+	const uint64_t words[] = { array, 64, 0, 8, 24, 32, 40, bias + 0x60000 };
+	const uint32_t desc[][3] = { { 0, 1, 0 }, { 0, 1, 16 }, { 128, 1, 704 }, { 32, 1, 0x2d0 } };
+	static const char *const types[] = { "CodeCache",     "CodeCache", "Universe",
+					     "CollectedHeap", "MemRegion", "MemRegion" };
+	static const char *const fields[] = { "_low_bound", "_high_bound", "_collectedHeap",
+					      "_reserved",  "_start",	   "_word_size" };
+	uint64_t list[4] = { link, link, global, global };
+	uint64_t block[100] = { tcb, 0, tcb };
+	struct seed s = { .n = 0 };
+	uint32_t tid = 9;
+
+	put_number(&s, bias, 6);
+	for (size_t i = 0; i < 8; i++)
+		put_piece(&s, bias + 0x1000 * (i + 1), &words[i], 8);
+	put_piece(&s, global, list, sizeof(list));
+	for (size_t i = 0; i < 4; i++)
+		put_piece(&s, bias + 0x1000 * (10 + i), desc[i], 12);
+	block[88] = block[89] = global;
+	block[96] = tcb + 4096 - 0x40000;
+	block[97] = 0x40000;
+	put_piece(&s, tcb, block, sizeof(block));
+	put_piece(&s, tcb + 0x2d0, &tid, 4);
+	for (uint64_t i = 0; i < 6; i++) {
+		uint64_t entry[8] = { text + i * 64, text + i * 64 + 32, 0,
+				      i < 3,	     8 * (i - 3),	 bias + 0x70000 + 8 * i };
+
+		put_piece(&s, array + 64 * i, entry, sizeof(entry));
+		put_piece(&s, text + i * 64, types[i], strlen(types[i]));
+		put_piece(&s, text + i * 64 + 32, fields[i], strlen(fields[i]));
+	}
+	block[0] = bias + 0x71000;
+	put_piece(&s, bias + 0x60000, block, 8);
+	put_piece(&s, bias + 0x70000, words, 24);
+	put_piece(&s, bias + 0x71000, words, 40);
+	write_seed("runtimes", "all", &s);
+}
+
+static void owner_seeds(void)
+{
+	static const char smaps[] =
+		"7fffe8000000-7fffe8021000 rw-p 00000000 00:00 0 \n"
+		"Size:                132 kB\nKernelPageSize:        4 kB\nRss:                  "
+		"16 kB\n"
+		"Swap:                  4 kB\nLocked:                8 kB\nVmFlags: rd wr mr lo \n"
+		"7fffe8021000-7fffec000000 ---p 00000000 00:00 0 \nRss: 0 kB\n"
+		"7ffff0000000-7ffff0040000 r-xp 00000000 08:01 7 /lib/libx.so\n"
+		"Rss:                 100 kB\nAnonymous:           12 kB\nAnonHugePages: 0 kB\n"
+		"7ffff0040000-7ffff0050000 rw-s 00000000 00:1a 8 /dev/shm/a (deleted)\nRss: 4 kB\n";
+	static const char mounts[] = "35 24 0:26 / /x rw - tmpfs tmpfs rw\n";
+	const uint64_t heap[4] = { 0x7fffe8000030, 0, 0x21000, 0x21000 };
+
+	for (unsigned facts = 0; facts < 64; facts += 21) {
+		struct seed s = { .n = 0 };
+
+		put_number(&s, sizeof(smaps) - 1, 2);
+		put(&s, smaps, sizeof(smaps) - 1);
+		put_number(&s, sizeof(mounts) - 1, 2);
+		put(&s, mounts, sizeof(mounts) - 1);
+		put_number(&s, facts, 1);
+		put_number(&s, 1, 1);
+		put_number(&s, 0x7fffe801000, 6);
+		put_number(&s, 1, 1);
+		put_number(&s, 0x200, 6);
+		put_number(&s, facts, 1);
+		put_piece(&s, 0x7fffe8000000, heap, sizeof(heap));
+		write_seed("owners",
+			   facts == 0	 ? "none"
+			   : facts == 21 ? "some"
+			   : facts == 42 ? "other"
+					 : "all",
+			   &s);
+	}
+}
+
 static void seccomp_seeds(void)
 {
 	static const struct sock_filter f[] = {
@@ -475,6 +554,8 @@ int main(int argc, char **argv)
 	block_seeds();
 	reply_seeds();
 	thread_seeds();
+	runtime_seeds();
+	owner_seeds();
 	seccomp_seeds();
 	return 0;
 }

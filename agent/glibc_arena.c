@@ -88,8 +88,10 @@ int glibc_ring_read(const struct glibc_view *v, struct glibc_ring *out, struct g
 
 		if (!rc)
 			rc = read_at(v, at + v->state->next, &next, sizeof(next));
+		/* an arena is longer than what proves it to be one */
 		if (rc == -EBADMSG)
-			return glibc_fault_at(&here, FAULT_RING, PLACE_RING, i, at, 0, f);
+			return glibc_fault_at(&here, FAULT_RING, PLACE_RING, i, at,
+					      at + v->state->next, f);
 		if (rc)
 			return rc;
 		if (next == v->main_arena)

@@ -172,8 +172,10 @@ $(FUZZ_SEEDS)/made: $(BUILD)/tests/fuzz/make_seeds $(FUZZ_ELF)
 	$(Q)for n in mallocinfo procfs maps; do mkdir -p $(FUZZ_SEEDS)/$$n || exit 1; done
 	$(Q)cp tests/fixtures/malloc_info/*.txt $(FUZZ_SEEDS)/mallocinfo
 	$(Q)cp tests/fixtures/proc/[!m]* $(FUZZ_SEEDS)/procfs && cp tests/fixtures/proc/maps-* $(FUZZ_SEEDS)/maps && touch $@
-$(BUILD)/tests/fuzz/make_seeds: $(BUILD)/tests/fuzz/make_seeds.o
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+# Never with sanitizers: one seed is its own heap, which must be glibc's.
+$(BUILD)/tests/fuzz/make_seeds: tests/fuzz/make_seeds.c inject/payload/abi.h | $(DEPS)
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $<
 
 # ---- make fuzz: everything compiled once more, with clang, its sanitizers and libFuzzer's counters
 FUZZ_BUILD := build-fuzz

@@ -503,6 +503,67 @@ static void owner_seeds(void)
 	}
 }
 
+/* ---- a heap: our own */
+
+#define HEAP_LEN ((size_t)16 * 1024)
+#define BLOCKS	 32
+
+/* Free chunks of many sizes: in a thread cache, in fastbins, sorted, and unsorted. */
+static void use_heap(void)
+{
+	void *block[BLOCKS];
+
+	for (size_t i = 0; i < BLOCKS; i++)
+		block[i] = malloc(i % 3 ? 24 + i % 5 * 16 : 300 + i * 9);
+	for (size_t i = 0; i < BLOCKS; i++)
+		if (i % 4)
+			free(block[i]);
+	block[0] = malloc(1200);
+	block[1] = malloc(24);
+	free(block[0]);
+}
+
+static void put_own(struct seed *s, uint64_t at, size_t len)
+{
+	put_piece(s, at, (const void *)(uintptr_t)at, len);
+}
+
+/* libc's data and the begin of the heap, as they are now. */
+static void heap_seeds(void)
+{
+	struct seed s = { .n = 0 };
+	char line[512];
+	FILE *maps;
+
+	use_heap();
+	maps = fopen("/proc/self/maps", "r");
+	if (!maps)
+		die("/proc/self/maps");
+	put_number(&s, 36, 1);
+	put_number(&s, 0, 2);
+	for (int pass = 0; pass < 2; pass++) {
+		rewind(maps);
+		while (fgets(line, sizeof(line), maps)) {
+			unsigned long long lo, hi;
+			size_t len;
+
+			if (sscanf(line, "%llx-%llx rw-p", &lo, &hi) != 2)
+				continue;
+			if (!strstr(line, pass ? "[heap]" : "libc.so.6") &&
+			    !strstr(line, pass ? "[heap]" : "libc-2."))
+				continue;
+			len = hi - lo < HEAP_LEN ? (size_t)(hi - lo) : HEAP_LEN;
+			if (len <= SEED_MAX - s.n - 10)
+				put_own(&s, lo, len);
+			/* the rest of the heap is there, and zero */
+			for (lo += len; pass && lo < hi && hi - lo < 256 * 1024; lo += 4096)
+				put_piece(&s, lo, "", 1);
+		}
+	}
+	fclose(maps);
+	write_seed("heap", "own", &s);
+}
+
 static void seccomp_seeds(void)
 {
 	static const struct sock_filter f[] = {
@@ -533,6 +594,7 @@ int main(int argc, char **argv)
 	if (argc < 2 || argc - 2 > 8)
 		return 2;
 	dir = argv[1];
+	heap_seeds();
 	for (int i = 2; i < argc; i++) {
 		const char *slash = strrchr(argv[i], '/'), *name = slash ? slash + 1 : argv[i];
 		struct seed *s = &elf[i - 2];

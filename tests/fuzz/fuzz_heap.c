@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * glibc's heap, walked from outside: arenas, heaps, lists and chunks as a hostile or damaged target
+ * has them. The input is the version (1 byte), what the address of main_arena is said to be (its
+ * distance from the first piece, 2 bytes), then memory; the first piece is libc's data.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../agent/glibc_check.h"
+#include "../../agent/glibc_find.h"
+#include "../../agent/glibc_heap.h"
+#include "../../agent/glibc_walk.h"
+#include "../../inject/mem.h"
+#include "../../inject/reader.h"
+#include "fuzz.h"
+
+const char fuzz_name[] = "heap";
+
+/* More than any input has room for: a walk that visits so many goes round in a circle. */
+#define CHUNKS_MAX 200000
+
+static int read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	(void)ctx;
+	return mem_read(FUZZ_PID, addr, buf, len);
+}
+
+static void refresh(void *ctx)
+{
+	(void)ctx;
+}
+
+static void check_fault(const struct glibc_fault *f)
+{
+	char text[200];
+
+	if (f->kind == FAULT_NONE)
+		return;
+	glibc_fault_text(f, text, sizeof(text));
+	fuzz_printable(text, strlen(text), "");
+	FUZZ_CHECK(text[0] && glibc_fault_name(f->kind)[0]);
+	glibc_fault_where(f, text, sizeof(text));
+	fuzz_printable(text, strlen(text), "");
+}
+
+static void report(const struct glibc_view *v)
+{
+	struct glibc_budget budget = { .chunks = CHUNKS_MAX };
+	struct glibc_report r;
+
+	if (glibc_report_read(v, &budget, &r) == 0) {
+		check_fault(&r.ring_fault);
+		for (size_t i = 0; i < r.arenas; i++) {
+			check_fault(&r.arena[i].fault);
+			FUZZ_CHECK(r.arena[i].index == i);
+		}
+	}
+	glibc_report_free(&r);
+}
+
+static void look(const struct glibc_view *v, bool every_chunk)
+{
+	struct glibc_check_opts opts = { .every_chunk = every_chunk, .max_chunks = CHUNKS_MAX };
+	struct glibc_check c;
+	int rc = glibc_check_run(v, &opts, &c);
+
+	FUZZ_CHECK(rc <= 0);
+	if (rc)
+		return;
+	check_fault(&c.fault);
+	FUZZ_CHECK(!c.limited || c.fault.kind != FAULT_NONE || c.chunks >= CHUNKS_MAX / 2);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct reader reader = { .read = read_memory, .refresh = refresh };
+	struct fuzz_input in = { data, size }, first;
+	int version = (int)fuzz_number(&in, 1);
+	uint64_t hint = fuzz_number(&in, 2), len;
+	struct glibc_view view;
+	struct span libc;
+
+	first = in;
+	libc.start = fuzz_number(&first, 8) & INT64_MAX & ~4095ULL;
+	len = fuzz_number(&first, 2);
+	libc.end = (libc.start + len + 4095) & ~4095ULL;
+	fuzz_memory(&in);
+	if (libc.start >= libc.end)
+		return 0;
+	if (glibc_find(&reader, &libc, 1, version, hint ? libc.start + hint : 0, &view))
+		return 0;
+	FUZZ_CHECK(view.state && view.main_arena >= libc.start && view.main_arena < libc.end);
+	report(&view);
+	look(&view, false);
+	look(&view, true);
+	return 0;
+}

@@ -514,9 +514,9 @@ static void use_heap(void)
 	void *block[BLOCKS];
 
 	for (size_t i = 0; i < BLOCKS; i++)
-		block[i] = malloc(i % 3 ? 24 + i % 5 * 16 : 300 + i * 9);
+		block[i] = malloc(i % 8 == 7 ? 1100 + i * 8 : i % 6 ? 24 + i % 2 * 16 : 300);
 	for (size_t i = 0; i < BLOCKS; i++)
-		if (i % 4)
+		if (i % 4 != 2)
 			free(block[i]);
 	block[0] = malloc(1200);
 	block[1] = malloc(24);
@@ -547,7 +547,7 @@ static void heap_seeds(void)
 			unsigned long long lo, hi;
 			size_t len;
 
-			if (sscanf(line, "%llx-%llx rw-p", &lo, &hi) != 2)
+			if (sscanf(line, "%llx-%llx", &lo, &hi) != 2 || !strstr(line, " rw-p "))
 				continue;
 			if (!strstr(line, pass ? "[heap]" : "libc.so.6") &&
 			    !strstr(line, pass ? "[heap]" : "libc-2."))

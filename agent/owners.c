@@ -396,21 +396,25 @@ static bool is_larger(const struct piece *a, const struct piece *b)
 	return a->a.mapped > b->a.mapped;
 }
 
+static bool same_kind(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
 static struct owner_row *row_of(struct owner_table *t, const struct piece *p)
 {
-	const char *kind = p->kind ? p->kind : "";
 	struct owner_row *row;
 
 	for (size_t i = 0; i < t->n; i++) {
 		row = &t->v[i];
-		if (row->owner == p->owner && strcmp(row->kind, kind) == 0)
+		if (row->owner == p->owner && same_kind(row->kind, p->kind))
 			return row;
 	}
 	if (t->n == ROWS_MAX)
 		return NULL;
 	row = &t->v[t->n++];
 	*row = (struct owner_row){
-		.owner = p->owner, .basis = p->basis, .kind = kind, .largest = p
+		.owner = p->owner, .basis = p->basis, .kind = p->kind, .largest = p
 	};
 	return row;
 }
@@ -429,7 +433,7 @@ static int by_resident(const void *pa, const void *pb)
 int owners_table(const struct owners *o, struct owner_table *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->v = calloc(ROWS_MAX, sizeof(*out->v));
+	out->v = reallocarray(NULL, ROWS_MAX, sizeof(*out->v));
 	if (!out->v)
 		return -ENOMEM;
 	for (size_t i = 0; i < o->n; i++) {

@@ -6,14 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "mem.h"
+#include "resident.h"
 #include "status.h"
 #include "tcb.h"
 #include "threads.h"
 #include "tls.h"
 
 #define PTHREAD_LEN	 2304U /* struct pthread, 2.34 to 2.36; it does not end much later */
+#define PAGE		 4096U
 #define ABOVE_MAX	 ((uint64_t)16384) /* from struct pthread to the end of the block */
 #define STACK_MIN	 ((uint64_t)16384) /* PTHREAD_STACK_MIN */
 #define STACK_MAX	 ((uint64_t)1 << 36)
@@ -27,6 +30,7 @@ struct reader {
 	struct tcb_finder finder;
 	struct stacks *out;
 	size_t cap;
+	int pagemap; /* for what is found without lists */
 	unsigned char buf[PTHREAD_LEN];
 };
 
@@ -142,13 +146,68 @@ static bool by_shape(const struct reader *r, const struct map *m, struct stack *
 	return true;
 }
 
+/* Any struct pthread in the last two pages of a stack, as far as they are in memory; 0: none. */
+static uint64_t tcb_at_end(struct reader *r, const struct map *m)
+{
+	uint64_t words[2 * PAGE / sizeof(uint64_t)], lo = m->end - PAGE, base;
+	struct resident n;
+	size_t len;
+
+	if (resident_count(r->pagemap, lo, m->end, &n) || n.resident == 0)
+		return 0;
+	if (lo > m->start && resident_count(r->pagemap, lo - PAGE, lo, &n) == 0 && n.resident)
+		lo -= PAGE;
+	len = (size_t)(m->end - lo);
+	if (mem_read(r->t->pid, lo, words, len))
+		return 0;
+	/* aligned to 64 bytes, a pointer to itself at 0 and at 16: see tcb.h */
+	for (base = (m->end - 64) & ~(uint64_t)63; base >= lo; base -= 64) {
+		size_t i = (size_t)(base - lo) / sizeof(*words);
+
+		if (words[i] == base && words[i + 2] == base)
+			return base;
+	}
+	return 0;
+}
+
+/* Mappings that look like stacks and have a struct pthread where pthread_create puts it. */
+static int from_shapes(struct reader *r)
+{
+	struct stack s;
+	int err = 0;
+
+	r->pagemap = resident_open(r->t);
+	if (r->pagemap < 0)
+		return 0;
+	for (size_t i = 1; !err && i < r->maps->n; i++) {
+		const struct map *m = &r->maps->v[i];
+		uint64_t tcb;
+
+		if (!is_anon_rw(m) || m->name[0] || !by_shape(r, m, &s))
+			continue;
+		tcb = tcb_at_end(r, m);
+		if (tcb)
+			err = add_pthread(r, tcb, false);
+	}
+	close(r->pagemap);
+	return err;
+}
+
+static bool is_known(const struct stacks *s, uint64_t sp)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (sp >= s->v[i].lo && sp < s->v[i].hi)
+			return true;
+	return false;
+}
+
 static int add_thread(struct reader *r, const struct thread *th, pid_t nstid)
 {
 	const struct map *m = th->sp ? maps_find(r->maps, th->sp) : NULL;
 	struct stack s = { .tid = nstid };
 	uint64_t tcb;
 
-	if (!m || !is_anon_rw(m) || m->name[0])
+	if (!m || !is_anon_rw(m) || m->name[0] || is_known(r->out, th->sp))
 		return 0;
 	tcb = tcb_find(&r->finder, th->sp, m->end, nstid);
 	if (tcb && read_pthread(r, tcb) &&
@@ -173,8 +232,11 @@ static pid_t inner_tid(const struct target *t, pid_t tid)
 static int from_threads(struct reader *r, struct diag *d)
 {
 	struct threads list;
-	int err = threads_read(r->t, &list, d);
+	int err = from_shapes(r);
 
+	if (err)
+		return diag_internal(d, err, "the list of stacks");
+	err = threads_read(r->t, &list, d);
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < list.n; i++)

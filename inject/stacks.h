@@ -33,9 +33,10 @@ struct stacks {
 bool stack_bounds(const void *buf, size_t len, uint64_t tcb, uint64_t *lo, uint64_t *hi);
 
 /*
- * All stacks but the main one: through glibc's own lists (2.34 and newer), the stack pointers of
- * the threads where there is no list. Nothing is stopped: a thread that starts or ends meanwhile
- * may be missing. Only memory that threads have written is read. mods may be NULL.
+ * All stacks but the main one: through glibc's own lists (2.34 and newer, dynamic). Without lists
+ * by their shape (behind a guard, with a struct pthread at the end), and by the stack pointers of
+ * the threads that are not running. Nothing is stopped: a thread that starts or ends meanwhile may
+ * be missing. Only memory that threads have written is read. mods may be NULL.
  */
 HM_MUST_CHECK int stacks_read(const struct target *t, const struct maps *maps,
 			      const struct modules *mods, struct stacks *out, struct diag *d);

@@ -4,7 +4,7 @@
 #include "../inject/smaps.h"
 #include "owners.h"
 
-/* What belongs to glibc's malloc: filled by whoever knows, a reader of its arenas or the maps. */
+/* What belongs to glibc's malloc, by its own arenas or by the maps. */
 struct glibc_range {
 	uint64_t start, end;
 	enum owner owner; /* OWNER_GLIBC_MAIN, _ARENA or _MMAPPED */
@@ -27,8 +27,9 @@ typedef int (*glibc_peek_fn)(void *ctx, uint64_t addr, void *buf, size_t len);
 /*
  * Pure but for peek: the heaps of thread arenas as far as the maps show them. A heap is aligned to
  * 64 MiB (HEAP_MAX_SIZE), begins with a heap_info whose ar_ptr leads to an arena that says the same
- * of itself, and its size there is the length of the accessible part (arena.c). Blocks with a
- * mapping of their own, and heaps of another alignment (glibc.malloc.hugetlb), are not found.
+ * of itself, and its size there is the length of the accessible part (arena.c). This
+ * needs no arena's header, and so also finds the heaps of one that changes too fast to be read;
+ * heaps of another alignment (glibc.malloc.hugetlb) are not found.
  */
 HM_MUST_CHECK int glibc_ranges_from_maps(const struct smaps *s, glibc_peek_fn peek, void *ctx,
 					 struct glibc_ranges *out);

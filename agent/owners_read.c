@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,6 +11,9 @@
 #include "../inject/mem.h"
 #include "../inject/resident.h"
 #include "../inject/stacks.h"
+#include "glibc_arena.h"
+#include "glibc_live.h"
+#include "glibc_mmapped.h"
 #include "golang.h"
 #include "hotspot.h"
 #include "owners_glibc.h"
@@ -22,9 +26,12 @@
 struct builder {
 	const struct process *p;
 	struct memory *m;
-	int pagemap;   /* -1: cannot be read */
-	size_t chunks; /* of Go's that may still be claimed */
+	int pagemap;		/* -1: cannot be read */
+	size_t chunks;		/* of Go's that may still be claimed */
+	struct glibc_live heap; /* peek is NULL without one */
 	bool jvm, go;
+	enum owner rest; /* as in struct owner_facts */
+	uint64_t rest_min;
 };
 
 /* What a target says of itself may be a range that cannot be: that claims nothing. */
@@ -150,19 +157,129 @@ static int peek(void *ctx, uint64_t addr, void *buf, size_t len)
 	return mem_read(b->p->t.pid, addr, buf, len);
 }
 
-static int claim_glibc(struct builder *b)
+/* An arena that changes while it is read, or that is damaged, is left to the maps. */
+static int arena_ranges(const struct glibc_view *v, uint64_t at, unsigned index,
+			struct glibc_ranges *out)
 {
-	struct glibc_ranges r;
-	int err;
+	struct glibc_arena a = { 0 };
+	struct glibc_fault fault;
+	int err = glibc_arena_read(v, at, index, &a);
 
-	if (!modules_glibc(&b->p->mods))
-		return 0;
-	err = glibc_ranges_from_maps(&b->m->smaps, peek, b, &r);
+	if (!err)
+		err = glibc_arena_heaps(v, &a, &fault);
+	for (size_t i = 0; !err && index > 0 && i < a.heaps; i++)
+		err = glibc_ranges_add(out,
+				       &(struct glibc_range){ .start = a.heap[i].at,
+							      .end = a.heap[i].at + v->heap_max,
+							      .owner = OWNER_GLIBC_ARENA,
+							      .arena = (long)index,
+							      .basis = BASIS_READ });
+	glibc_arena_free(&a);
+	return err == -EBADMSG || err == -ENODATA ? 0 : err;
+}
+
+static int ring_ranges(const struct glibc_view *v, struct glibc_ranges *out)
+{
+	struct glibc_ring ring;
+	struct glibc_fault fault;
+	int err = glibc_ring_read(v, &ring, &fault);
+
+	if (err == -EBADMSG || err == -ENODATA)
+		err = 0;
+	for (size_t i = 0; !err && i < ring.n; i++)
+		err = arena_ranges(v, ring.at[i], (unsigned)i, out);
+	glibc_ring_free(&ring);
+	return err;
+}
+
+/* Its own list of arenas, and what the maps show beside that. */
+static int claim_arenas(struct builder *b)
+{
+	struct glibc_ranges read = { 0 }, shown = { 0 };
+	int err = b->heap.peek ? ring_ranges(&b->heap.view, &read) : 0;
+
+	if (!err)
+		err = glibc_ranges_from_maps(&b->m->smaps, peek, b, &shown);
+	for (size_t i = 0; !err && i < shown.n; i++) {
+		bool known = false;
+
+		for (size_t k = 0; k < read.n && !known; k++)
+			known = read.v[k].start == shown.v[i].start;
+		if (!known)
+			err = glibc_ranges_add(&read, &shown.v[i]);
+	}
+	if (!err)
+		err = owner_claim_glibc(&b->m->facts, &read);
+	glibc_ranges_free(&shown);
+	glibc_ranges_free(&read);
+	return err;
+}
+
+/* Writable anonymous memory that nobody has claimed so far. */
+static int free_places(const struct owners *o, struct span **out, size_t *n)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+
+	*n = 0;
+	*out = calloc(o->n ? o->n : 1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->n; i++) {
+		const struct piece *p = &o->v[i];
+
+		if (p->owner == OWNER_UNCLAIMED && !p->row->map.shared && p->row->map.prot == rw)
+			(*out)[(*n)++] = (struct span){ p->start, p->end };
+	}
+	return 0;
+}
+
+static int claim_blocks(struct builder *b, const struct owners *o)
+{
+	struct glibc_mmapped found;
+	struct span *place;
+	size_t n;
+	int err = free_places(o, &place, &n);
+
 	if (err)
 		return err;
-	err = owner_claim_glibc(&b->m->facts, &r);
-	glibc_ranges_free(&r);
+	err = glibc_mmapped_find(&b->heap.view, place, n, &found);
+	for (size_t i = 0; !err && i < found.n; i++)
+		err = owner_claim(&b->m->facts, CLAIM_ALLOCATOR,
+				  &(struct claim){ .start = found.v[i].start,
+						   .end = found.v[i].end,
+						   .owner = OWNER_GLIBC_MMAPPED,
+						   .basis = found.proven ? BASIS_READ : BASIS_SHAPE,
+						   .kind = "",
+						   .id = -1 });
+	glibc_mmapped_free(&found);
+	free(place);
 	return err;
+}
+
+/* Blocks with a mapping of their own are looked for in what is nobody else's. */
+static int claim_mmapped(struct builder *b)
+{
+	struct owners o;
+	int err;
+
+	if (!b->heap.peek || b->heap.view.par.n_mmaps <= 0)
+		return 0;
+	err = owners_assign(&b->m->smaps, &b->m->facts, &o);
+	if (err)
+		return err;
+	err = claim_blocks(b, &o);
+	owners_free(&o);
+	return err;
+}
+
+static int open_heap(struct builder *b, struct diag *d)
+{
+	const struct allocator *a = process_allocator(b->p, "glibc");
+	int err = a ? glibc_live_open(b->p, a, &b->heap, d) : 0;
+
+	if (err)
+		b->heap.peek = NULL;
+	return err == -ENOENT || err == -ENODATA ? 0 : err;
 }
 
 /* ---- runtimes */
@@ -242,7 +359,7 @@ static const struct {
 	{ "mimalloc", OWNER_MIMALLOC, (uint64_t)4 << 20 },
 };
 
-static void decide_allocator(const struct builder *b, struct owner_facts *f)
+static void decide_allocator(struct builder *b, struct owner_facts *f)
 {
 	const struct allocators *all = &b->p->allocs;
 	const struct allocator *only = NULL;
@@ -265,18 +382,19 @@ static void decide_allocator(const struct builder *b, struct owner_facts *f)
 		/* jemalloc (dss) and tcmalloc ask for brk too; glibc's malloc is not reached */
 		f->brk = mappers[i].owner;
 		if (used == 1 && !b->jvm && !b->go) {
-			f->rest = mappers[i].owner;
-			f->rest_min = mappers[i].least;
+			b->rest = mappers[i].owner;
+			b->rest_min = mappers[i].least;
 		}
 	}
 }
 
-static void decide(const struct builder *b, struct owner_facts *f)
+/* Once all that is known is claimed. */
+static void decide_rest(const struct builder *b, struct owner_facts *f)
 {
 	bool libc = modules_glibc(&b->p->mods) || modules_musl(&b->p->mods);
 
-	f->go = b->go;
-	decide_allocator(b, f);
+	f->rest = b->rest;
+	f->rest_min = b->rest_min;
 	if (b->jvm) {
 		f->reserver = OWNER_JVM;
 		f->reserve_min = (uint64_t)64 << 10;
@@ -332,31 +450,46 @@ static int claim_brk(struct builder *b)
 	return err;
 }
 
+static int claim_all(struct builder *b, struct diag *d)
+{
+	int err = claim_modules(b);
+
+	if (!err && modules_glibc(&b->p->mods))
+		err = claim_arenas(b);
+	if (!err)
+		err = claim_runtimes(b);
+	if (!err)
+		err = claim_stacks(b, d);
+	if (!err) {
+		decide_allocator(b, &b->m->facts);
+		err = claim_brk(b);
+	}
+	b->m->facts.go = b->go;
+	if (!err)
+		err = claim_mmapped(b);
+	return err;
+}
+
 static int build(struct builder *b, struct diag *d)
 {
 	struct memory *m = b->m;
-	int err = claim_modules(b);
+	int err;
 
-	if (!err)
-		err = claim_glibc(b);
-	if (!err)
-		err = claim_runtimes(b);
-	if (!err) {
-		decide(b, &m->facts);
-		err = claim_brk(b);
-	}
-	if (err)
-		return diag_internal(d, err, "the owners of the mappings");
-	err = claim_stacks(b, d);
-	if (err)
-		return err;
 	m->facts.mounts = &m->mounts;
 	m->facts.count = b->pagemap >= 0 ? count_pages : NULL;
 	m->facts.count_ctx = b;
-	err = owners_assign(&m->smaps, &m->facts, &m->owners);
+	err = claim_all(b, d);
+	if (!err) {
+		decide_rest(b, &m->facts);
+		err = owners_assign(&m->smaps, &m->facts, &m->owners);
+	}
 	m->facts.count = NULL;
 	m->facts.count_ctx = NULL;
-	return err ? diag_internal(d, err, "the owners of the mappings") : 0;
+	if (!err)
+		return 0;
+	if (err == -ESRCH)
+		return target_gone(&b->p->t, d);
+	return d->exit ? err : diag_internal(d, err, "the owners of the mappings");
 }
 
 /* ---- reading */
@@ -398,7 +531,7 @@ static int read_figures(const struct target *t, struct memory *m, struct diag *d
 
 int memory_read(const struct process *p, struct memory *out, struct diag *d)
 {
-	struct builder b = { .p = p, .m = out, .chunks = CHUNKS_MAX };
+	struct builder b = { .p = p, .m = out, .chunks = CHUNKS_MAX, .rest = OWNER_UNCLAIMED };
 	int err;
 
 	memset(out, 0, sizeof(*out));
@@ -407,7 +540,11 @@ int memory_read(const struct process *p, struct memory *out, struct diag *d)
 	if (!err) {
 		mounts_read(&p->t, &out->mounts);
 		b.pagemap = resident_open(&p->t);
-		err = build(&b, d);
+		err = open_heap(&b, d);
+		if (!err)
+			err = build(&b, d);
+		if (b.heap.peek)
+			glibc_live_close(&b.heap);
 		if (b.pagemap >= 0)
 			close(b.pagemap);
 	}

@@ -176,6 +176,37 @@ static void check_untouched(const struct victim *v, const struct state *before,
 	state_same(v, before, freedom);
 }
 
+/* ---- glibc: what malloc_info says of itself */
+
+static void check_against_info(const struct answer *a, pid_t pid)
+{
+	struct run r;
+	json_t *o, *arena;
+	long long heaps = 0, main_system = -1, blocks, bytes;
+	size_t i;
+
+	run(&r, pid, "--json", "info", "--all", NULL);
+	run_expect(&r, 0);
+	o = run_json(&r, 0, pid, "info");
+	json_array_foreach(json_at(o, "result.arenas"), i, arena)
+	{
+		if (json_int(arena, "index") == 0)
+			main_system = json_int(arena, "system_bytes");
+		else
+			heaps += json_int(arena, "subheaps");
+	}
+	blocks = json_int(o, "result.total.mmapped_count");
+	bytes = json_int(o, "result.total.mmapped_bytes");
+	json_decref(o);
+	run_free(&r);
+	cr_assert_eq(sum_of(a, "glibc-mmapped", NULL, "count"), blocks);
+	cr_assert_eq(sum_of(a, "glibc-mmapped", NULL, "mapped_bytes"), bytes);
+	/* a static program has its TLS below the first block, so that not all of it is malloc's */
+	about("main heap", sum_of(a, "glibc-main", NULL, "mapped_bytes"), main_system, 8 * KIB);
+	cr_assert_eq(sum_of(a, "glibc-arena", NULL, "count"), heaps);
+	cr_assert_eq(sum_of(a, "glibc-arena", NULL, "mapped_bytes"), heaps * 64 * MIB);
+}
+
 /* ---- the victim with memory of every kind: tests/victims/mapped.c */
 
 Test(maps, every_kind)
@@ -218,9 +249,12 @@ Test(maps, every_kind)
 	about("reserved", sum_of(&a, "unclaimed", "no access", "mapped_bytes"), 256 * MIB, MIB);
 	about("main stack", resident(&a, "main-stack"), 4 * KIB, 128 * KIB);
 	cr_assert_gt(resident(&a, "glibc-main"), 0);
-	answer_end(&a);
+	cr_assert_eq(sum_of(&a, "glibc-mmapped", NULL, "count"), 6);
+	about("large blocks", resident(&a, "glibc-mmapped"), 6 * MIB, 64 * KIB);
 	check_untouched(&v, &before, STATE_EXACT);
 	cr_assert_eq(proc_number(v.pid, "smaps_rollup", "Rss:"), rss);
+	check_against_info(&a, v.pid);
+	answer_end(&a);
 	victim_stop(&v);
 }
 
@@ -276,33 +310,6 @@ Test(maps, ten_thousand, .timeout = 120)
 	about("own", resident(&a, "unclaimed"), 5000 * 4 * KIB + 7 * MIB, 30 * MIB);
 	answer_end(&a);
 	victim_stop(&v);
-}
-
-/* ---- glibc: what malloc_info says of itself */
-
-static void check_against_info(const struct answer *a, pid_t pid)
-{
-	struct run r;
-	json_t *o, *arena;
-	long long heaps = 0, main_system = -1;
-	size_t i;
-
-	run(&r, pid, "--json", "info", "--all", NULL);
-	run_expect(&r, 0);
-	o = run_json(&r, 0, pid, "info");
-	json_array_foreach(json_at(o, "result.arenas"), i, arena)
-	{
-		if (json_int(arena, "index") == 0)
-			main_system = json_int(arena, "system_bytes");
-		else
-			heaps += json_int(arena, "subheaps");
-	}
-	json_decref(o);
-	run_free(&r);
-	/* a static program has its TLS below the first block, so that not all of it is malloc's */
-	about("main heap", sum_of(a, "glibc-main", NULL, "mapped_bytes"), main_system, 8 * KIB);
-	cr_assert_eq(sum_of(a, "glibc-arena", NULL, "count"), heaps);
-	cr_assert_eq(sum_of(a, "glibc-arena", NULL, "mapped_bytes"), heaps * 64 * MIB);
 }
 
 static long long stacks_of(const struct answer *a)

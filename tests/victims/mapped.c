@@ -93,6 +93,22 @@ static void anonymous_memory(void)
 		wrong("mmap: %s", strerror(errno));
 }
 
+/* Blocks so large that malloc maps each by itself: 3 + 2 MiB plain, 4 x 1 MiB aligned. Each has a
+ * page more or less for its header. */
+static void large_blocks(void)
+{
+	static const size_t align[] = { 64, 4096, 65536, 1 << 20 };
+	static void *kept[6];
+
+	kept[0] = malloc(3 * MIB);
+	kept[1] = malloc(2 * MIB);
+	for (int i = 0; i < 4; i++)
+		if (posix_memalign(&kept[2 + i], align[i], MIB))
+			wrong("posix_memalign failed");
+	for (int i = 0; i < 6; i++)
+		memset(kept[i], 1, MIB);
+}
+
 /* A private mapping of a file of 1 MiB, all read, 16 pages written. */
 static void file_memory(void)
 {
@@ -215,6 +231,7 @@ int main(int argc, char **argv)
 		many(strtoul(argv[2], NULL, 10));
 	shared_memory();
 	anonymous_memory();
+	large_blocks();
 	file_memory();
 	threads();
 	if (victim_option(argc, argv, "churn")) {

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "glibc_mmapped.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE	  4096ULL
+#define ALIGN_MAX ((uint64_t)4 << 20) /* of aligned blocks that are looked for */
+#define READS_MAX 100000U
+
+struct finder {
+	const struct glibc_view *v;
+	const struct glibc_par *par;
+	struct glibc_mmapped *out;
+	uint64_t bytes;
+	unsigned reads; /* that are left */
+	bool aligned;
+};
+
+static int add(struct finder *f, uint64_t start, uint64_t end)
+{
+	struct glibc_mmapped *out = f->out;
+
+	if (out->n == out->cap) {
+		size_t want = out->cap ? out->cap * 2 : 32;
+		struct span *v = reallocarray(out->v, want, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		out->v = v;
+		out->cap = want;
+	}
+	out->v[out->n++] = (struct span){ start, end };
+	f->bytes += end - start;
+	return 0;
+}
+
+/* Since 2.43 the size is without the header of a chunk behind, which there never is. */
+static uint64_t behind(const struct glibc_view *v)
+{
+	return v->version >= 43 ? GLIBC_CHUNK_HEADER : 0;
+}
+
+/* The length of the mapping from start on whose chunk is at head, 0 if there is none. */
+static int length_at(struct finder *f, uint64_t start, uint64_t head, uint64_t end, uint64_t *len)
+{
+	uint64_t word[2], size;
+	int rc;
+
+	*len = 0;
+	if (head + sizeof(word) > end || f->reads == 0)
+		return 0;
+	f->reads--;
+	rc = f->v->r->read(f->v->r->ctx, head, word, sizeof(word));
+	if (rc)
+		return rc == -ESRCH ? rc : 0;
+	size = word[1] & ~(uint64_t)CHUNK_BITS;
+	if ((word[1] & CHUNK_BITS) != CHUNK_MMAPPED || word[0] != head - start ||
+	    size < GLIBC_MINSIZE || size > end - head)
+		return 0;
+	size += word[0] + behind(f->v);
+	if (size % PAGE == 0 && size <= end - start)
+		*len = size;
+	return 0;
+}
+
+/*
+ * The block that a mapping from start on holds: its address is aligned to some power of two, which
+ * is 16 unless aligned blocks are looked for too.
+ */
+static int mapping_at(struct finder *f, uint64_t start, uint64_t end, uint64_t *len)
+{
+	int rc = length_at(f, start, start, end, len);
+
+	for (uint64_t align = 32; f->aligned && !rc && !*len && align <= ALIGN_MAX; align *= 2) {
+		uint64_t block = (start + GLIBC_CHUNK_HEADER + align - 1) & ~(align - 1);
+
+		rc = length_at(f, start, block - GLIBC_CHUNK_HEADER, end, len);
+	}
+	return rc;
+}
+
+static bool is_complete(const struct finder *f)
+{
+	return f->par->n_mmaps >= 0 && f->out->n >= (size_t)f->par->n_mmaps;
+}
+
+/* From the start of a place on, one behind the other; *stop is where that ends. */
+static int chain(struct finder *f, uint64_t at, uint64_t end, uint64_t *stop)
+{
+	uint64_t len = 1;
+	int rc = 0;
+
+	while (!rc && at < end && len && !is_complete(f)) {
+		rc = mapping_at(f, at, end, &len);
+		if (!rc && len)
+			rc = add(f, at, at + len);
+		at += len;
+	}
+	*stop = at;
+	return rc;
+}
+
+/* The kernel has merged blocks with what lies below them: they may begin at any page. */
+static int search(struct finder *f, const struct span *place)
+{
+	uint64_t at = place->start;
+	int rc = 0;
+
+	while (!rc && at < place->end && f->reads && !is_complete(f)) {
+		rc = chain(f, at, place->end, &at);
+		at += PAGE;
+	}
+	return rc;
+}
+
+/*
+ * The likely things first, as every look costs a page to be read and all may be found soon: plain
+ * blocks at the start of a place, aligned ones, then any page. place is changed.
+ */
+static int find(struct finder *f, struct span *place, size_t n)
+{
+	int rc = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		f->aligned = pass > 0;
+		for (size_t i = 0; !rc && i < n; i++)
+			rc = chain(f, place[i].start, place[i].end, &place[i].start);
+	}
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = search(f, &place[i]);
+	return rc;
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+	const struct span *a = pa, *b = pb;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static bool agrees(const struct finder *f, const struct glibc_par *par)
+{
+	return par->n_mmaps >= 0 && (size_t)par->n_mmaps == f->out->n &&
+	       par->mmapped_mem == f->bytes;
+}
+
+int glibc_mmapped_find(const struct glibc_view *v, const struct span *places, size_t n,
+		       struct glibc_mmapped *out)
+{
+	struct finder f = { .v = v, .par = &v->par, .out = out, .reads = READS_MAX };
+	struct glibc_par after;
+	struct span *rest;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	if (!v->par.at || v->par.n_mmaps <= 0 || n == 0)
+		return 0;
+	rest = calloc(n, sizeof(*rest));
+	if (!rest)
+		return -ENOMEM;
+	memcpy(rest, places, n * sizeof(*rest));
+	rc = find(&f, rest, n);
+	free(rest);
+	if (rc)
+		return rc;
+	if (out->n)
+		qsort(out->v, out->n, sizeof(*out->v), by_start);
+	v->r->refresh(v->r->ctx);
+	out->proven = agrees(&f, &v->par) || (glibc_par_read(v, &after) == 0 && agrees(&f, &after));
+	return 0;
+}
+
+void glibc_mmapped_free(struct glibc_mmapped *m)
+{
+	free(m->v);
+	memset(m, 0, sizeof(*m));
+}

@@ -88,10 +88,13 @@ static int by_start(const void *pa, const void *pb)
 
 	if (a->start != b->start)
 		return a->start < b->start ? -1 : 1;
-	return (a->end < b->end) - (a->end > b->end);
+	if (a->end != b->end)
+		return a->end > b->end ? -1 : 1;
+	return (a->id < b->id) - (a->id > b->id);
 }
 
-/* By address and without overlap: the one that begins first keeps what two claim. */
+/* By address and without overlap: the one that begins first keeps what two claim, of equals the one
+ * that knows more. */
 static void claims_settle(struct claims *list)
 {
 	uint64_t end = 0;

@@ -58,8 +58,7 @@ int owner_claim_glibc(struct owner_facts *f, const struct glibc_ranges *r)
 
 struct finder {
 	const struct smaps *s;
-	glibc_peek_fn peek;
-	void *ctx;
+	const struct reader *r;
 	struct glibc_ranges *out;
 };
 
@@ -79,7 +78,7 @@ static bool is_arena(const struct finder *f, uint64_t ar)
 	uint64_t base = ar & ~(HEAP_SIZE - 1), back;
 
 	return ar - base >= INFO_MIN && ar - base <= INFO_MAX && ar % 8 == 0 && base &&
-	       f->peek(f->ctx, base, &back, sizeof(back)) == 0 && back == ar;
+	       f->r->read(f->r->ctx, base, &back, sizeof(back)) == 0 && back == ar;
 }
 
 /* Is there a heap at base of which length bytes are accessible? */
@@ -87,7 +86,7 @@ static bool is_heap(const struct finder *f, uint64_t base, uint64_t length)
 {
 	struct heap_info h;
 
-	return f->peek(f->ctx, base, &h, sizeof(h)) == 0 && is_arena(f, h.ar_ptr) &&
+	return f->r->read(f->r->ctx, base, &h, sizeof(h)) == 0 && is_arena(f, h.ar_ptr) &&
 	       h.prev % HEAP_SIZE == 0 && h.size == length && is_page_count(h.mprotect_size) &&
 	       h.mprotect_size >= h.size;
 }
@@ -132,10 +131,9 @@ static int find_in_row(struct finder *f, size_t i)
 	return err;
 }
 
-int glibc_ranges_from_maps(const struct smaps *s, glibc_peek_fn peek, void *ctx,
-			   struct glibc_ranges *out)
+int glibc_ranges_from_maps(const struct smaps *s, const struct reader *r, struct glibc_ranges *out)
 {
-	struct finder f = { .s = s, .peek = peek, .ctx = ctx, .out = out };
+	struct finder f = { .s = s, .r = r, .out = out };
 	const int rw = PROT_READ | PROT_WRITE;
 	int err = 0;
 

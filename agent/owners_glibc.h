@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifndef HM_OWNERS_GLIBC_H
 #define HM_OWNERS_GLIBC_H
+#include "../inject/reader.h"
 #include "../inject/smaps.h"
 #include "owners.h"
 
@@ -20,17 +21,13 @@ void glibc_ranges_free(struct glibc_ranges *r);
 /* Makes claims of them. */
 HM_MUST_CHECK int owner_claim_glibc(struct owner_facts *f, const struct glibc_ranges *r);
 
-/* Reads len bytes of the target at addr, if they are there without being faulted in: 0 or a
- * negative errno. */
-typedef int (*glibc_peek_fn)(void *ctx, uint64_t addr, void *buf, size_t len);
-
 /*
- * Pure but for peek: the heaps of thread arenas as far as the maps show them. A heap is aligned to
+ * Pure but for r: the heaps of thread arenas as far as the maps show them. A heap is aligned to
  * 64 MiB (HEAP_MAX_SIZE), begins with a heap_info whose ar_ptr leads to an arena that says the same
  * of itself, and its size there is the length of the accessible part (arena.c). This
  * needs no arena's header, and so also finds the heaps of one that changes too fast to be read;
  * heaps of another alignment (glibc.malloc.hugetlb) are not found.
  */
-HM_MUST_CHECK int glibc_ranges_from_maps(const struct smaps *s, glibc_peek_fn peek, void *ctx,
+HM_MUST_CHECK int glibc_ranges_from_maps(const struct smaps *s, const struct reader *r,
 					 struct glibc_ranges *out);
 #endif

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "../inject/mem.h"
-#include "../inject/resident.h"
+#include "../inject/pages.h"
+#include "../inject/peek.h"
 #include "../inject/stacks.h"
 #include "glibc_arena.h"
 #include "glibc_live.h"
@@ -26,7 +25,9 @@
 struct builder {
 	const struct process *p;
 	struct memory *m;
-	int pagemap;		/* -1: cannot be read */
+	struct pages pages;
+	bool counts;		/* pages can be counted */
+	struct peek *peek;	/* what is written there, where the heap was not found */
 	size_t chunks;		/* of Go's that may still be claimed */
 	struct glibc_live heap; /* peek is NULL without one */
 	bool jvm, go;
@@ -145,18 +146,6 @@ static int claim_stacks(struct builder *b, struct diag *d)
 
 /* ---- glibc, as far as the maps tell */
 
-static int peek(void *ctx, uint64_t addr, void *buf, size_t len)
-{
-	const struct builder *b = ctx;
-	struct resident r;
-
-	if (b->pagemap >= 0 &&
-	    (resident_count(b->pagemap, addr & ~(PAGE - 1), (addr & ~(PAGE - 1)) + PAGE, &r) ||
-	     r.resident + r.swapped == 0))
-		return -EFAULT;
-	return mem_read(b->p->t.pid, addr, buf, len);
-}
-
 /* An arena that changes while it is read, or that is damaged, is left to the maps. */
 static int arena_ranges(const struct glibc_view *v, uint64_t at, unsigned index,
 			struct glibc_ranges *out)
@@ -192,26 +181,19 @@ static int ring_ranges(const struct glibc_view *v, struct glibc_ranges *out)
 	return err;
 }
 
-/* Its own list of arenas, and what the maps show beside that. */
+/* Its own list of arenas, and what the maps show beside that: of two claims of one heap the one
+ * that knows its number counts. */
 static int claim_arenas(struct builder *b)
 {
-	struct glibc_ranges read = { 0 }, shown = { 0 };
-	int err = b->heap.peek ? ring_ranges(&b->heap.view, &read) : 0;
+	const struct reader *r = peek_reader(b->heap.peek ? b->heap.peek : b->peek);
+	struct glibc_ranges ranges;
+	int err = glibc_ranges_from_maps(&b->m->smaps, r, &ranges);
 
+	if (!err && b->heap.peek)
+		err = ring_ranges(&b->heap.view, &ranges);
 	if (!err)
-		err = glibc_ranges_from_maps(&b->m->smaps, peek, b, &shown);
-	for (size_t i = 0; !err && i < shown.n; i++) {
-		bool known = false;
-
-		for (size_t k = 0; k < read.n && !known; k++)
-			known = read.v[k].start == shown.v[i].start;
-		if (!known)
-			err = glibc_ranges_add(&read, &shown.v[i]);
-	}
-	if (!err)
-		err = owner_claim_glibc(&b->m->facts, &read);
-	glibc_ranges_free(&shown);
-	glibc_ranges_free(&read);
+		err = owner_claim_glibc(&b->m->facts, &ranges);
+	glibc_ranges_free(&ranges);
 	return err;
 }
 
@@ -277,9 +259,12 @@ static int open_heap(struct builder *b, struct diag *d)
 	const struct allocator *a = process_allocator(b->p, "glibc");
 	int err = a ? glibc_live_open(b->p, a, &b->heap, d) : 0;
 
-	if (err)
-		b->heap.peek = NULL;
-	return err == -ENOENT || err == -ENODATA ? 0 : err;
+	if (!err && a)
+		return 0;
+	b->heap.peek = NULL;
+	if (err && err != -ENOENT && err != -ENODATA)
+		return err;
+	return peek_open(&b->p->t, &b->p->maps, &b->peek, d);
 }
 
 /* ---- runtimes */
@@ -410,14 +395,23 @@ static void decide_rest(const struct builder *b, struct owner_facts *f)
 	}
 }
 
+/* The kernel's page of zeros is no part of RSS. */
 static int count_pages(void *ctx, uint64_t lo, uint64_t hi, uint64_t *resident, uint64_t *swapped)
 {
 	const struct builder *b = ctx;
-	struct resident r;
-	int err = resident_count(b->pagemap, lo, hi, &r);
+	struct page_runs runs = { 0 };
+	int err = pages_runs(&b->pages, lo, hi, &runs);
 
-	*resident = r.resident;
-	*swapped = r.swapped;
+	*resident = *swapped = 0;
+	for (size_t i = 0; !err && i < runs.n; i++) {
+		uint64_t len = runs.v[i].end - runs.v[i].start;
+
+		if (runs.v[i].flags & PAGE_SWAPPED)
+			*swapped += len;
+		else if ((runs.v[i].flags & PAGE_PRESENT) && !(runs.v[i].flags & PAGE_ZERO))
+			*resident += len;
+	}
+	pages_free_runs(&runs);
 	return err;
 }
 
@@ -476,7 +470,7 @@ static int build(struct builder *b, struct diag *d)
 	int err;
 
 	m->facts.mounts = &m->mounts;
-	m->facts.count = b->pagemap >= 0 ? count_pages : NULL;
+	m->facts.count = b->counts ? count_pages : NULL;
 	m->facts.count_ctx = b;
 	err = claim_all(b, d);
 	if (!err) {
@@ -539,14 +533,15 @@ int memory_read(const struct process *p, struct memory *out, struct diag *d)
 	err = read_figures(&p->t, out, d);
 	if (!err) {
 		mounts_read(&p->t, &out->mounts);
-		b.pagemap = resident_open(&p->t);
+		b.counts = pages_open(&p->t, &b.pages) == 0;
 		err = open_heap(&b, d);
 		if (!err)
 			err = build(&b, d);
 		if (b.heap.peek)
 			glibc_live_close(&b.heap);
-		if (b.pagemap >= 0)
-			close(b.pagemap);
+		peek_close(b.peek);
+		if (b.counts)
+			pages_close(&b.pages);
 	}
 	if (err) {
 		memory_free(out);

@@ -18,7 +18,7 @@ struct memory {
 
 /*
  * Reads smaps and what tells the owners apart. Nothing is stopped, called or written; memory of the
- * target is read only where it has been written (in memory or in swap). p must be fresh
+ * target is read only where it is resident. p must be fresh
  * (process_refresh). The caller ends it with memory_free.
  */
 HM_MUST_CHECK int memory_read(const struct process *p, struct memory *out, struct diag *d);

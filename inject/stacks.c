@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "mem.h"
-#include "resident.h"
+#include "pages.h"
 #include "status.h"
 #include "tcb.h"
 #include "threads.h"
@@ -30,7 +29,7 @@ struct reader {
 	struct tcb_finder finder;
 	struct stacks *out;
 	size_t cap;
-	int pagemap; /* for what is found without lists */
+	struct pages pages; /* for what is found without lists */
 	unsigned char buf[PTHREAD_LEN];
 };
 
@@ -150,13 +149,19 @@ static bool by_shape(const struct reader *r, const struct map *m, struct stack *
 static uint64_t tcb_at_end(struct reader *r, const struct map *m)
 {
 	uint64_t words[2 * PAGE / sizeof(uint64_t)], lo = m->end - PAGE, base;
-	struct resident n;
+	unsigned char flags[2] = { 0 };
 	size_t len;
 
-	if (resident_count(r->pagemap, lo, m->end, &n) || n.resident == 0)
-		return 0;
-	if (lo > m->start && resident_count(r->pagemap, lo - PAGE, lo, &n) == 0 && n.resident)
+	if (lo > m->start)
 		lo -= PAGE;
+	if (pages_flags(&r->pages, lo, (size_t)(m->end - lo) / PAGE, flags))
+		return 0;
+	if (m->end - lo > PAGE && !(flags[0] & PAGE_PRESENT)) {
+		lo += PAGE;
+		flags[0] = flags[1];
+	}
+	if (!(flags[0] & PAGE_PRESENT) || (m->end - lo > PAGE && !(flags[1] & PAGE_PRESENT)))
+		return 0;
 	len = (size_t)(m->end - lo);
 	if (mem_read(r->t->pid, lo, words, len))
 		return 0;
@@ -176,8 +181,7 @@ static int from_shapes(struct reader *r)
 	struct stack s;
 	int err = 0;
 
-	r->pagemap = resident_open(r->t);
-	if (r->pagemap < 0)
+	if (pages_open(r->t, &r->pages))
 		return 0;
 	for (size_t i = 1; !err && i < r->maps->n; i++) {
 		const struct map *m = &r->maps->v[i];
@@ -189,7 +193,7 @@ static int from_shapes(struct reader *r)
 		if (tcb)
 			err = add_pthread(r, tcb, false);
 	}
-	close(r->pagemap);
+	pages_close(&r->pages);
 	return err;
 }
 

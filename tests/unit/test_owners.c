@@ -570,7 +570,7 @@ static size_t heaps(const struct memory_at *v, size_t n, struct glibc_ranges *r)
 	there = v;
 	there_n = n;
 	scene_start(&c, "smaps/threads");
-	cr_assert_eq(glibc_ranges_from_maps(&c.s, peek, NULL, r), 0);
+	cr_assert_eq(glibc_ranges_from_maps(&c.s, &(struct reader){ .read = peek }, r), 0);
 	smaps_free(&c.s);
 	return r->n;
 }

@@ -8,10 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "../../inject/mounts.h"
-#include "../../inject/resident.h"
 #include "../../inject/usage.h"
 #include "child.h"
 
@@ -270,31 +268,4 @@ Test(mounts, memory)
 	cr_assert_not(mounts_in_memory(&m, 254, 1));
 	mounts_parse("", &m);
 	cr_assert_eq(m.n, 0);
-}
-
-Test(resident, counts_pages)
-{
-	struct target t;
-	struct resident r;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 5000;
-	char *p = mmap(NULL, n * page, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	pid_t pid;
-	int fd;
-
-	cr_assert_neq(p, MAP_FAILED);
-	madvise(p, n * page, MADV_NOHUGEPAGE);
-	for (size_t i = 0; i < n; i += 2)
-		p[i * page] = 1;
-	pid = child_start(child_sleep, NULL);
-	cr_assert_eq(target_open(pid, &t, NULL), 0);
-	fd = resident_open(&t);
-	cr_assert_geq(fd, 0);
-	cr_assert_eq(resident_count(fd, (uintptr_t)p, (uintptr_t)p + n * page, &r), 0);
-	cr_assert_eq(r.resident + r.swapped, n / 2 * page);
-	cr_assert_eq(resident_count(fd, (uintptr_t)p, (uintptr_t)p, &r), 0);
-	cr_assert_eq(r.resident, 0);
-	close(fd);
-	child_end(pid);
-	target_close(&t);
 }

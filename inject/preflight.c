@@ -12,6 +12,7 @@
 
 #include "anchors.h"
 #include "cause.h"
+#include "ourselves.h"
 #include "permit.h"
 
 /* ---- what kind of program it is */
@@ -114,7 +115,7 @@ static int probe_memory(const struct target *t)
 
 bool preflight_may_attach(const struct target *t)
 {
-	return probe_memory(t) == 0 && !permit_ptrace_filtered(t->pid);
+	return probe_memory(t) == 0 && ourselves_check(NULL) == 0;
 }
 
 void preflight_explain_eperm(const struct target *t, struct diag *d)

@@ -21,6 +21,11 @@ static int peek(void *ctx, uint64_t addr, void *buf, size_t len)
 	return mem_read(FUZZ_PID, addr, buf, len);
 }
 
+static void forget(void *ctx)
+{
+	(void)ctx;
+}
+
 /* Pages are counted as whoever races with us may have left them: not as smaps says. */
 static int count(void *ctx, uint64_t lo, uint64_t hi, uint64_t *resident, uint64_t *swapped)
 {
@@ -78,10 +83,11 @@ static void take_claims(struct fuzz_input *in, struct owner_facts *f)
 
 static void divide(const struct smaps *s, struct owner_facts *f)
 {
+	const struct reader reader = { .read = peek, .refresh = forget };
 	struct glibc_ranges ranges;
 	struct owners o;
 
-	if (glibc_ranges_from_maps(s, peek, NULL, &ranges) == 0) {
+	if (glibc_ranges_from_maps(s, &reader, &ranges) == 0) {
 		(void)!owner_claim_glibc(f, &ranges);
 		glibc_ranges_free(&ranges);
 	}

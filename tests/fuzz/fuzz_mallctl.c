@@ -40,10 +40,13 @@ static void rules(const char *name, const char *rest, int rc)
 	struct diag d;
 
 	diag_clear(&d);
-	FUZZ_CHECK(ctl_suggest(name, near, 8) <= 8);
-	if (!row) {
+	/* slow with all of its comparisons traced, so not each time */
+	if (strlen(rest) % 16 == 3) {
+		FUZZ_CHECK(ctl_suggest(name, near, 8) <= 8);
 		FUZZ_CHECK(ctl_unknown(name, &d) < 0);
 		fuzz_diag(&d);
+	}
+	if (!row) {
 		name = "arena.0.dirty_decay_ms";
 		row = ctl_find(name);
 	}

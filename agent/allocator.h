@@ -8,6 +8,7 @@
 #include "../inject/diag.h"
 #include "../inject/modules.h"
 #include "../inject/session.h"
+#include "prediction.h"
 
 struct process;
 struct allocator;
@@ -18,10 +19,11 @@ enum linkage { LINK_DYNAMIC, LINK_PRELOAD, LINK_STATIC };
 struct trim_part {
 	char name[16];
 	char version[32];
-	char call[48];		/* "malloc_trim(0)", "arena.4096.purge" */
-	long rc;		/* what the call returned */
-	uint64_t duration_ns;	/* inside the target */
-	int64_t returned_bytes; /* drop of Rss + Swap measured around this part */
+	char call[48];		     /* "malloc_trim(0)", "arena.4096.purge" */
+	long rc;		     /* what the call returned */
+	uint64_t duration_ns;	     /* inside the target */
+	int64_t returned_bytes;	     /* drop of Rss + Swap measured around this part */
+	struct prediction predicted; /* just before */
 };
 
 /* The small interface behind which each allocator stands; one constant table per allocator. */
@@ -37,7 +39,11 @@ struct allocator_ops {
 	 * may be empty. */
 	int (*stats)(struct process *p, const struct allocator *a, int argc, char **argv,
 		     char **text, struct diag *d);
-	/* Gives memory back; pad is malloc_trim's. Fills all of part but returned_bytes. */
+	/* What trim would return, found out without a call; NULL where nobody knows how. What is
+	 * not known is no error. */
+	int (*predict)(struct process *p, const struct allocator *a, uint64_t pad,
+		       struct prediction *out, struct diag *d);
+	/* Gives memory back; pad is malloc_trim's. Fills call, rc and duration_ns of part. */
 	int (*trim)(struct process *p, const struct allocator *a, uint64_t pad,
 		    struct trim_part *part, struct diag *d);
 };

@@ -11,6 +11,7 @@
 #include "../inject/mem.h"
 #include "../inject/status.h"
 #include "glibc_file.h"
+#include "glibc_predict.h"
 
 #define OUTBUF_MARGIN 64 /* of the session's buffer, never written to */
 
@@ -319,5 +320,6 @@ const struct allocator_ops glibc_ops = {
 	.callable = true,
 	.detect = glibc_detect,
 	.stats = glibc_stats,
+	.predict = glibc_predict,
 	.trim = glibc_trim,
 };

@@ -63,9 +63,10 @@ HM_MUST_CHECK int process_call(struct process *p, uint64_t fn, const uint64_t ar
  */
 HM_MUST_CHECK int process_calls(struct process *p, struct call *v, size_t n, struct diag *d);
 /*
- * Up to where code of ours would run: a thread is held at a safe point, its seccomp filter is asked,
- * our memory is mapped and unmapped, and the thread is given back. 0: a call can be made, as far as that can be known before
- * it is; nothing is done where a session is open. Errors are those of a call.
+ * Up to where code of ours would run: a thread is held at a safe point, its seccomp filter is
+ * asked, our memory is mapped and unmapped, and the thread is given back. 0: a call can be made, as
+ * far as that can be known before it is; nothing is done where a session is open. Errors are those
+ * of a call.
  */
 HM_MUST_CHECK int process_rehearse(struct process *p, struct diag *d);
 /* How long threads were held so far, in this session and those before it. */

@@ -60,6 +60,18 @@ static int nothing_to_trim(const struct process *p, struct diag *d)
 			 names);
 }
 
+void prediction_add(struct prediction *sum, const struct prediction *p)
+{
+	sum->known &= p->known;
+	sum->bytes += p->bytes;
+	sum->ranges += p->ranges;
+	sum->duration_ns += p->duration_ns;
+	sum->locked += p->locked;
+	sum->hugetlb += p->hugetlb;
+	sum->moving |= p->moving;
+	sum->partial |= p->partial;
+}
+
 /* Trims with one allocator; now is the usage before it and becomes the one after it. */
 static int trim_one(struct process *p, const struct allocator *a, uint64_t pad, struct usage *now,
 		    struct trim_part *part, struct diag *d)
@@ -70,7 +82,9 @@ static int trim_one(struct process *p, const struct allocator *a, uint64_t pad, 
 	*part = (struct trim_part){ 0 };
 	snprintf(part->name, sizeof(part->name), "%s", a->ops->name);
 	snprintf(part->version, sizeof(part->version), "%s", a->version);
-	rc = a->ops->trim(p, a, pad, part, d);
+	rc = a->ops->predict ? a->ops->predict(p, a, pad, &part->predicted, d) : 0;
+	if (!rc)
+		rc = a->ops->trim(p, a, pad, part, d);
 	if (rc)
 		return rc;
 	rc = usage_read(&p->t, &after, d);
@@ -99,7 +113,7 @@ static int trim_all(struct process *p, uint64_t pad, struct trim_report *r, stru
 			continue;
 		rc = trim_one(p, a, pad, &r->after, &r->part[r->parts], &one);
 		if (!rc) {
-			r->parts++;
+			prediction_add(&r->predicted, &r->part[r->parts++].predicted);
 			continue;
 		}
 		if (ends_it(&one)) {
@@ -150,7 +164,7 @@ int trim_run(struct process *p, uint64_t pad, struct trim_report *out, struct di
 	struct held h0;
 	int rc;
 
-	*out = (struct trim_report){ .via = "" };
+	*out = (struct trim_report){ .via = "", .predicted.known = true };
 	process_held(p, &h0);
 	/* Nobody is held where nothing can be called; a process that refuses all calls says why. */
 	if (p->pre.injectable && !any_in_use(p, true))

@@ -8,12 +8,15 @@
 struct trim_report {
 	struct usage before, after;
 	int64_t returned_bytes;
+	struct prediction predicted; /* of all parts; known only if each of them is */
 	uint64_t minflt_delta;
 	const char *via; /* "proxy" or "direct" */
 	struct held held;
 	struct trim_part part[MAX_ALLOCATORS];
 	size_t parts;
 };
+/* Adds what one allocator is predicted to return to the sum of those before it. */
+void prediction_add(struct prediction *sum, const struct prediction *p);
 /* Trims every allocator in use. Exit 5 if none can be trimmed (the cause and what would help
  * named). */
 HM_MUST_CHECK int trim_run(struct process *p, uint64_t pad, struct trim_report *out,

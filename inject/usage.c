@@ -25,6 +25,8 @@ static const struct {
 	{ "AnonHugePages:", offsetof(struct usage, anon_huge) },
 	{ "ShmemPmdMapped:", offsetof(struct usage, shmem_huge) },
 	{ "Private_Dirty:", offsetof(struct usage, private_dirty) },
+	{ "Private_Hugetlb:", offsetof(struct usage, hugetlb) },
+	{ "Shared_Hugetlb:", offsetof(struct usage, hugetlb) },
 };
 
 int usage_add_kb(const char *s, uint64_t *sum)

@@ -26,8 +26,13 @@ unsigned effect_check(const struct args *a);
 command_fn cmd_info;
 unsigned effect_info(const struct args *a);
 /* cmd_call.c */
-command_fn cmd_stats, cmd_trim, cmd_mallopt;
-check_fn check_trim, check_mallopt;
+command_fn cmd_stats, cmd_mallopt;
+check_fn check_mallopt;
+/* Exit 5: the process uses no allocator that can be asked for that. */
+int no_allocator(const struct context *c, const char *what, struct diag *d);
+/* cmd_trim.c */
+command_fn cmd_trim;
+check_fn check_trim;
 /* cmd_ctl.c */
 command_fn cmd_mallctl;
 check_fn check_mallctl;

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "glibc_plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READINGS   5U  /* of one arena, until it stands still */
+#define CHUNK_SIZE 48U /* sizeof(struct malloc_chunk): what mtrim keeps before a range */
+#define PAGE	   ((uint64_t)PAGES_SIZE)
+/* What a range and a page cost (one madvise(2); freeing a page), as measured. */
+#define RANGE_NS 900U
+#define PAGE_NS	 160U
+
+static uint64_t page_down(uint64_t x)
+{
+	return x & ~(PAGE - 1);
+}
+
+static uint64_t page_up(uint64_t x)
+{
+	return page_down(x + PAGE - 1);
+}
+
+/* Chunks, ranges and runs of pages all begin with their address. */
+static int by_address(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* As malloc_consolidate: neighbours become one, and what lies before top becomes top. */
+static size_t merge(const struct glibc_arena *a, struct glibc_free *chunk, size_t n, uint64_t *top)
+{
+	size_t kept = 0;
+
+	*top = a->top_size ? a->top : 0;
+	if (!n)
+		return 0;
+	qsort(chunk, n, sizeof(*chunk), by_address);
+	for (size_t i = 1; i < n; i++) {
+		struct glibc_free *last = &chunk[kept];
+
+		if (chunk[i].at == last->at + last->size)
+			last->size += chunk[i].size;
+		else if (chunk[i].at > last->at) /* seen twice: it moved from list to list */
+			chunk[++kept] = chunk[i];
+	}
+	kept++;
+	for (size_t i = 0; i < kept && *top; i++)
+		if (chunk[i].at + chunk[i].size == *top) {
+			*top = chunk[i].at;
+			memmove(&chunk[i], &chunk[i + 1], (kept - i - 1) * sizeof(*chunk));
+			kept--;
+			break;
+		}
+	return kept;
+}
+
+/* systrim: lowers the break, but only if nobody else has moved it. */
+static uint64_t lowered_from(const struct glibc_arena *a, const struct glibc_plan_opts *o,
+			     uint64_t top)
+{
+	uint64_t end = a->top + a->top_size, area;
+
+	if (a->index != 0 || !top || end != o->brk || end - top <= GLIBC_MINSIZE)
+		return 0;
+	area = end - top - GLIBC_MINSIZE - 1;
+	if (area <= o->pad || area - o->pad < PAGE)
+		return 0;
+	return end - page_down(area - o->pad);
+}
+
+int glibc_plan_cuts(const struct glibc_arena *a, const struct glibc_plan_opts *o,
+		    struct glibc_free *chunk, size_t *n, uint64_t *top, struct glibc_cuts *out)
+{
+	*out = (struct glibc_cuts){ 0 };
+	*n = merge(a, chunk, *n, top);
+	out->v = calloc(*n + 1, sizeof(*out->v));
+	if (!out->v)
+		return -ENOMEM;
+	for (size_t i = 0; i < *n; i++) {
+		uint64_t lo = page_up(chunk[i].at + CHUNK_SIZE);
+		uint64_t hi = page_down(chunk[i].at + chunk[i].size);
+
+		if (chunk[i].size > PAGE - 1 + CHUNK_SIZE && lo < hi)
+			out->v[out->n++] = (struct span){ lo, hi };
+	}
+	out->brk_from = lowered_from(a, o, *top);
+	if (out->brk_from) {
+		out->v[out->n++] = (struct span){ out->brk_from, a->top + a->top_size };
+		qsort(out->v, out->n, sizeof(*out->v), by_address);
+	}
+	return 0;
+}
+
+/* Where we are in each of the sorted lists while the pages go by. */
+struct sweep {
+	const struct glibc_plan_opts *o;
+	const struct glibc_free *chunk;
+	const struct glibc_cuts *cuts;
+	size_t n, at_chunk, at_cut, at_pin;
+	uint64_t top, top_end;
+	struct glibc_arena_plan *out;
+};
+
+static uint64_t overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
+{
+	uint64_t lo = a > b ? a : b, hi = a_end < b_end ? a_end : b_end;
+
+	return lo < hi ? hi - lo : 0;
+}
+
+/* Bytes of [page, page + PAGE) that are free. */
+static uint64_t free_bytes(struct sweep *s, uint64_t page)
+{
+	uint64_t bytes = s->top ? overlap(page, page + PAGE, s->top, s->top_end) : 0;
+
+	while (s->at_chunk < s->n && s->chunk[s->at_chunk].at + s->chunk[s->at_chunk].size <= page)
+		s->at_chunk++;
+	for (size_t i = s->at_chunk; i < s->n && s->chunk[i].at < page + PAGE; i++)
+		bytes += overlap(page, page + PAGE, s->chunk[i].at,
+				 s->chunk[i].at + s->chunk[i].size);
+	return bytes;
+}
+
+static bool is_cut(struct sweep *s, uint64_t page)
+{
+	while (s->at_cut < s->cuts->n && s->cuts->v[s->at_cut].end <= page)
+		s->at_cut++;
+	return s->at_cut < s->cuts->n && s->cuts->v[s->at_cut].start <= page;
+}
+
+static const struct glibc_pinned *pinned(struct sweep *s, uint64_t page)
+{
+	const struct glibc_pinned *p = s->o->pinned;
+
+	while (s->at_pin < s->o->pinned_n && p[s->at_pin].end <= page)
+		s->at_pin++;
+	return s->at_pin < s->o->pinned_n && p[s->at_pin].start <= page ? &p[s->at_pin] : NULL;
+}
+
+/* A page that a trim is for. Lowering the break is munmap(2): that works on locked memory too. */
+static void cut_page(struct sweep *s, uint64_t page, bool swapped)
+{
+	struct glibc_arena_plan *out = s->out;
+	const struct glibc_pinned *p = pinned(s, page);
+	bool brk = s->cuts->brk_from && page >= s->cuts->brk_from;
+
+	if (p && (p->hugetlb || !brk)) {
+		if (swapped)
+			return;
+		out->pages.pinned += PAGE;
+		*(p->hugetlb ? &out->hugetlb : &out->locked) += PAGE;
+		return;
+	}
+	if (swapped) {
+		out->swapped += PAGE;
+		return;
+	}
+	out->pages.trimmable += PAGE;
+	out->from_top += brk ? PAGE : 0;
+}
+
+static void one_page(struct sweep *s, uint64_t page, unsigned flags)
+{
+	struct glibc_arena_plan *out = s->out;
+	uint64_t bytes;
+
+	if (flags & PAGE_SWAPPED) {
+		if (is_cut(s, page))
+			cut_page(s, page, true);
+		return;
+	}
+	if (!(flags & PAGE_PRESENT) || (flags & PAGE_ZERO))
+		return; /* a page of zeros is shared by all and counts as nobody's */
+	bytes = free_bytes(s, page);
+	out->resident += PAGE;
+	out->free_resident += bytes;
+	if (is_cut(s, page)) {
+		cut_page(s, page, false);
+	} else if (!bytes) {
+		out->pages.live += PAGE;
+	} else if (s->top && page >= s->top && page + PAGE <= s->top_end) {
+		out->pages.top += PAGE;
+	} else {
+		out->pages.stranded += PAGE;
+		out->stranded_bytes += bytes;
+	}
+}
+
+void glibc_plan_pages(const struct glibc_arena *a, const struct glibc_plan_opts *o,
+		      const struct glibc_free *chunk, size_t n, uint64_t top,
+		      const struct glibc_cuts *cuts, const struct page_runs *runs,
+		      struct glibc_arena_plan *out)
+{
+	struct sweep s = { .o = o,
+			   .chunk = chunk,
+			   .cuts = cuts,
+			   .n = n,
+			   .top = top,
+			   .top_end = a->top + a->top_size,
+			   .out = out };
+
+	for (size_t i = 0; i < runs->n; i++)
+		for (uint64_t page = runs->v[i].start; page < runs->v[i].end; page += PAGE)
+			one_page(&s, page, runs->v[i].flags);
+}
+
+/* ---- reading */
+
+struct collect {
+	struct glibc_free *v;
+	size_t n, cap;
+	bool failed;
+};
+
+static void keep(void *arg, const struct glibc_visit *c)
+{
+	struct collect *k = arg;
+
+	if (k->n == k->cap && !k->failed) {
+		size_t cap = k->cap ? 2 * k->cap : 256;
+		struct glibc_free *more = reallocarray(k->v, cap, sizeof(*more));
+
+		k->failed = !more;
+		if (more) {
+			k->v = more;
+			k->cap = cap;
+		}
+	}
+	if (!k->failed)
+		k->v[k->n++] = (struct glibc_free){ c->at, c->size };
+}
+
+static int walk_lists(const struct glibc_view *v, const struct glibc_arena *a,
+		      struct glibc_budget *b, struct collect *k, struct glibc_fault *f)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < glibc_fastbins(v) && !rc; i++)
+		rc = glibc_walk_fastbin(v, a, i, b, keep, k, f);
+	for (unsigned i = 1; i < GLIBC_BINS && !rc; i++)
+		rc = glibc_walk_bin(v, a, i, b, keep, k, f);
+	return k->failed ? -ENOMEM : rc;
+}
+
+/*
+ * The memory whose pages are counted: the heaps; of an arena that is not one piece, what is known
+ * of it, the ranges that would be given back and top.
+ */
+static int all_runs(const struct glibc_arena *a, const struct glibc_cuts *cuts, uint64_t top,
+		    const struct pages *pages, struct page_runs *runs)
+{
+	uint64_t end = a->top + a->top_size;
+	int rc = 0;
+
+	for (size_t i = 0; i < a->heaps && !rc; i++)
+		rc = pages_runs(pages, page_down(a->heap[i].at), page_up(a->heap[i].end), runs);
+	if (!a->open)
+		return rc;
+	for (size_t i = 0; i < cuts->n && !rc; i++)
+		if (cuts->v[i].start != cuts->brk_from)
+			rc = pages_runs(pages, cuts->v[i].start, cuts->v[i].end, runs);
+	if (!rc && top)
+		rc = pages_runs(pages, page_down(top), page_up(end), runs);
+	if (runs->n)
+		qsort(runs->v, runs->n, sizeof(*runs->v), by_address);
+	return rc;
+}
+
+static int plan_arena(const struct glibc_view *v, const struct pages *pages,
+		      const struct glibc_plan_opts *o, struct glibc_budget *b,
+		      struct glibc_arena *a, struct glibc_arena_plan *out)
+{
+	struct page_runs runs = { 0 };
+	struct glibc_cuts cuts = { 0 };
+	struct collect k = { 0 };
+	uint64_t top = 0;
+	int rc = walk_lists(v, a, b, &k, &out->fault), err;
+
+	out->swapped_out = rc == -ENODATA;
+	out->cut = rc == -E2BIG;
+	if (rc == -ESRCH || rc == -ENOMEM)
+		goto done;
+	err = glibc_plan_cuts(a, o, k.v, &k.n, &top, &cuts);
+	if (!err)
+		err = all_runs(a, &cuts, top, pages, &runs);
+	if (err) {
+		rc = err;
+		goto done;
+	}
+	out->partial = a->open;
+	out->ranges = cuts.n;
+	glibc_plan_pages(a, o, k.v, k.n, top, &cuts, &runs, out);
+done:
+	pages_free_runs(&runs);
+	free(cuts.v);
+	free(k.v);
+	return rc;
+}
+
+/* One reading. 1 when the arena stood still meanwhile. */
+static int read_once(const struct glibc_view *v, const struct pages *pages,
+		     const struct glibc_plan_opts *o, uint64_t at, unsigned index,
+		     const struct glibc_budget *budget, struct glibc_arena *a,
+		     struct glibc_arena_plan *out)
+{
+	struct glibc_budget b = *budget;
+	unsigned char after[GLIBC_STATE_MAX];
+	int rc = glibc_arena_read(v, at, index, a);
+
+	*out = (struct glibc_arena_plan){ .index = index, .at = at };
+	if (!rc)
+		rc = glibc_arena_heaps(v, a, &out->fault);
+	out->attached = a->attached;
+	if (!rc)
+		rc = plan_arena(v, pages, o, &b, a, out);
+	if (rc == -ESRCH || rc == -ENOMEM)
+		return rc;
+	v->r->refresh(v->r->ctx);
+	rc = v->r->read(v->r->ctx, at, after, a->len);
+	if (rc == -ESRCH)
+		return rc;
+	return !rc && a->mutex == 0 && memcmp(after, a->raw, a->len) == 0;
+}
+
+static void add_up(struct glibc_arena_plan *sum, const struct glibc_arena_plan *a)
+{
+	sum->pages.live += a->pages.live;
+	sum->pages.stranded += a->pages.stranded;
+	sum->pages.trimmable += a->pages.trimmable;
+	sum->pages.pinned += a->pages.pinned;
+	sum->pages.top += a->pages.top;
+	sum->resident += a->resident;
+	sum->ranges += a->ranges;
+	sum->from_top += a->from_top;
+	sum->swapped += a->swapped;
+	sum->locked += a->locked;
+	sum->hugetlb += a->hugetlb;
+	sum->free_resident += a->free_resident;
+	sum->stranded_bytes += a->stranded_bytes;
+	sum->partial |= a->partial;
+	sum->moving |= a->moving;
+	sum->swapped_out |= a->swapped_out;
+	sum->cut |= a->cut;
+}
+
+static int read_arena(const struct glibc_view *v, const struct pages *pages,
+		      const struct glibc_plan_opts *o, uint64_t at, unsigned index,
+		      const struct glibc_budget *budget, struct glibc_arena_plan *out)
+{
+	struct glibc_arena *a = calloc(1, sizeof(*a));
+	int rc = 0;
+
+	if (!a)
+		return -ENOMEM;
+	for (unsigned i = 0; i < READINGS && rc == 0; i++)
+		rc = read_once(v, pages, o, at, index, budget, a, out);
+	out->moving = rc == 0;
+	glibc_arena_free(a);
+	free(a);
+	return rc < 0 ? rc : 0;
+}
+
+int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
+		    const struct glibc_plan_opts *o, const struct glibc_budget *budget,
+		    struct glibc_plan *out)
+{
+	const struct glibc_budget all = { .chunks = UINT64_MAX };
+	struct glibc_ring ring;
+	int rc;
+
+	*out = (struct glibc_plan){ 0 };
+	rc = glibc_ring_read(v, &ring, &out->ring_fault);
+	if (rc == -ESRCH || rc == -ENOMEM)
+		goto done;
+	out->arena = calloc(ring.n ? ring.n : 1, sizeof(*out->arena));
+	rc = out->arena ? 0 : -ENOMEM;
+	for (size_t i = 0; i < ring.n && !rc; i++) {
+		rc = read_arena(v, pages, o, ring.at[i], (unsigned)i, budget ? budget : &all,
+				&out->arena[i]);
+		if (rc)
+			break;
+		out->arenas++;
+		add_up(&out->total, &out->arena[i]);
+	}
+	out->estimate_ns = out->total.ranges * RANGE_NS +
+			   (out->total.pages.trimmable + out->total.swapped) / PAGE * PAGE_NS;
+done:
+	glibc_ring_free(&ring);
+	return rc;
+}
+
+void glibc_plan_free(struct glibc_plan *p)
+{
+	free(p->arena);
+	*p = (struct glibc_plan){ 0 };
+}

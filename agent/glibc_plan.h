@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_GLIBC_PLAN_H
+#define HM_GLIBC_PLAN_H
+#include "../inject/pages.h"
+#include "glibc_walk.h"
+
+/*
+ * What malloc_trim(pad) would give back, and what is on the pages that it would not: the free
+ * chunks of all lists, merged as malloc_consolidate merges them, the formulas of mtrim and systrim
+ * (malloc/malloc.c, the same from 2.17 to 2.43), and which pages are in memory.
+ */
+
+/* Memory that a trim cannot give back: madvise(2) refuses locked and hugetlb mappings. */
+struct glibc_pinned {
+	uint64_t start, end; /* of the mapping */
+	bool hugetlb;	     /* else it is locked */
+};
+
+struct glibc_plan_opts {
+	uint64_t pad;
+	uint64_t brk;			   /* end of the program's break area; 0: it has none */
+	const struct glibc_pinned *pinned; /* by address */
+	size_t pinned_n;
+};
+
+/* Bytes; each resident page of a heap is of one class. */
+struct glibc_classes {
+	uint64_t live;	    /* holds nothing that is free */
+	uint64_t stranded;  /* holds free and used bytes, or less than what a trim returns */
+	uint64_t trimmable; /* what a trim returns */
+	uint64_t pinned;    /* it would, were the memory not locked or of huge pages */
+	uint64_t top;	    /* of the chunk at the end that a trim leaves alone */
+};
+
+struct glibc_arena_plan {
+	unsigned index;
+	uint64_t at;
+	uint64_t attached; /* threads */
+	struct glibc_classes pages;
+	uint64_t resident;	  /* the sum of the classes */
+	uint64_t ranges;	  /* that a trim gives back one by one, resident or not */
+	uint64_t from_top;	  /* the part of trimmable that lowers the break */
+	uint64_t swapped;	  /* bytes in swap that a trim drops as well */
+	uint64_t locked, hugetlb; /* the two parts of pinned */
+	uint64_t free_resident;	  /* bytes of free chunks and top that are in memory */
+	uint64_t stranded_bytes;  /* those of them that are on stranded pages */
+	bool partial;		  /* the arena is not one piece: pages in use are not all known */
+	bool moving, swapped_out, cut; /* see glibc_arena_report */
+	struct glibc_fault fault;
+};
+
+struct glibc_plan {
+	struct glibc_arena_plan *arena; /* in the order of the ring */
+	size_t arenas;
+	struct glibc_arena_plan total; /* index, at and fault are not used */
+	struct glibc_fault ring_fault;
+	uint64_t estimate_ns; /* how long malloc_trim would take */
+};
+
+/*
+ * Reads all arenas, each until its header was the same before and after, at most a few times.
+ * budget may be NULL. 0, -ESRCH, -ENOMEM; *out is the caller's (glibc_plan_free), also after an
+ * error.
+ */
+HM_MUST_CHECK int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
+				  const struct glibc_plan_opts *o,
+				  const struct glibc_budget *budget, struct glibc_plan *out);
+void glibc_plan_free(struct glibc_plan *p);
+
+/* ---- the pure part, of one arena whose heaps are read */
+struct glibc_free {
+	uint64_t at, size; /* of a chunk, its header included */
+};
+/* Ranges that are given back, by address. */
+struct glibc_cuts {
+	struct span *v;
+	size_t n;
+	uint64_t brk_from; /* from here on the break is lowered; 0: it is not */
+};
+/*
+ * Sorts and merges chunk[*n] (what touches top becomes a part of it: *top is where it begins then)
+ * and finds the ranges. *out is the caller's (free its v). -ENOMEM.
+ */
+HM_MUST_CHECK int glibc_plan_cuts(const struct glibc_arena *a, const struct glibc_plan_opts *o,
+				  struct glibc_free *chunk, size_t *n, uint64_t *top,
+				  struct glibc_cuts *out);
+/*
+ * Adds the pages of runs, which are by address and all inside of one heap, to out. chunk, cuts and
+ * top as glibc_plan_cuts left them.
+ */
+void glibc_plan_pages(const struct glibc_arena *a, const struct glibc_plan_opts *o,
+		      const struct glibc_free *chunk, size_t n, uint64_t top,
+		      const struct glibc_cuts *cuts, const struct page_runs *runs,
+		      struct glibc_arena_plan *out);
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "glibc_predict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../inject/clock.h"
+#include "../inject/smaps.h"
+#include "../inject/usage.h"
+#include "glibc_live.h"
+
+/* A heap that takes longer to read than this is read in part. */
+#define LIMIT (2 * NS_PER_SEC)
+
+/* The break area may be several mappings, where a part of it is locked. */
+static uint64_t find_brk(const struct maps *m)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (strcmp(m->v[i].name, "[heap]") == 0)
+			end = m->v[i].end;
+	return end;
+}
+
+/* Mappings that madvise(2) refuses: only looked for where there are some. */
+static int find_pinned(const struct target *t, struct glibc_pinned **out, size_t *n, struct diag *d)
+{
+	struct smaps s;
+	int rc = smaps_read(t, &s, d);
+
+	if (rc)
+		return rc;
+	*out = calloc(s.n ? s.n : 1, sizeof(**out));
+	if (!*out) {
+		smaps_free(&s);
+		return diag_internal(d, -ENOMEM, "looking for locked memory");
+	}
+	for (size_t i = 0; i < s.n; i++)
+		if (s.v[i].flags & (SMAPS_LOCKED | SMAPS_HUGETLB))
+			(*out)[(*n)++] =
+				(struct glibc_pinned){ s.v[i].map.start, s.v[i].map.end,
+						       (s.v[i].flags & SMAPS_HUGETLB) != 0 };
+	smaps_free(&s);
+	return 0;
+}
+
+static int plan(struct process *p, const struct glibc_view *v, struct glibc_plan_opts *o,
+		struct glibc_plan *out, struct diag *d)
+{
+	const struct glibc_budget budget = { .chunks = UINT64_MAX, .until = clock_now() + LIMIT };
+	struct glibc_pinned *pinned = NULL;
+	struct pages pages;
+	struct usage now;
+	int rc = usage_read(&p->t, &now, d);
+
+	if (!rc && (now.locked || now.hugetlb))
+		rc = find_pinned(&p->t, &pinned, &o->pinned_n, d);
+	if (rc)
+		return rc;
+	o->pinned = pinned;
+	rc = pages_open(&p->t, &pages);
+	if (rc) {
+		free(pinned);
+		return rc == -ESRCH ? target_gone(&p->t, d) : -ENOENT;
+	}
+	rc = glibc_plan_read(v, &pages, o, &budget, out);
+	pages_close(&pages);
+	free(pinned);
+	if (rc)
+		glibc_plan_free(out);
+	if (rc == -ESRCH)
+		return target_gone(&p->t, d);
+	return rc == -ENOMEM ? diag_internal(d, rc, "planning the trim") : rc;
+}
+
+int glibc_plan_live(struct process *p, const struct allocator *a, uint64_t pad,
+		    struct glibc_plan *out, struct diag *d)
+{
+	struct glibc_plan_opts o = { .pad = pad, .brk = find_brk(&p->maps) };
+	struct glibc_live live;
+	int rc = glibc_live_open(p, a, &live, d);
+
+	*out = (struct glibc_plan){ 0 };
+	if (rc)
+		return rc;
+	rc = plan(p, &live.view, &o, out, d);
+	glibc_live_close(&live);
+	return rc;
+}
+
+int glibc_predict(struct process *p, const struct allocator *a, uint64_t pad,
+		  struct prediction *out, struct diag *d)
+{
+	struct glibc_plan plan;
+	int rc = glibc_plan_live(p, a, pad, &plan, d);
+	const struct glibc_arena_plan *t = &plan.total;
+
+	*out = (struct prediction){ .known = rc == -ENODATA };
+	if (rc == -ENOENT || rc == -ENODATA)
+		return 0;
+	if (rc)
+		return rc;
+	*out = (struct prediction){
+		.known = true,
+		.bytes = t->pages.trimmable + t->swapped,
+		.ranges = t->ranges,
+		.duration_ns = plan.estimate_ns,
+		.locked = t->locked,
+		.hugetlb = t->hugetlb,
+		.moving = t->moving,
+		.partial = t->swapped_out || t->cut || plan.ring_fault.kind != FAULT_NONE,
+	};
+	glibc_plan_free(&plan);
+	return 0;
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* trim: predicted, done, measured. */
+#include "commands.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "../agent/trim.h"
+#include "context.h"
+
+struct trim_args {
+	uint64_t pad;
+	bool has_yield;
+	uint64_t min_yield;
+};
+
+static int trim_args(const struct args *a, struct trim_args *out, struct diag *d)
+{
+	const char *yield = a->opt[TRIM_MIN_YIELD];
+	int err = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (a->argc)
+		err = size_parse_arg("PAD", a->argv[0], &out->pad, d);
+	if (!err && yield) {
+		out->has_yield = true;
+		err = size_parse_arg("--min-yield", yield, &out->min_yield, d);
+	}
+	return err;
+}
+
+static const char *planned_call(const struct allocator *a, uint64_t pad, char *buf, size_t size)
+{
+	if (strcmp(a->ops->name, "glibc") == 0)
+		snprintf(buf, size, "malloc_trim(%" PRIu64 ")", pad);
+	else if (strcmp(a->ops->name, "jemalloc") == 0)
+		snprintf(buf, size, "%smallctl(\"arena.<all>.purge\")", a->prefix);
+	else
+		snprintf(buf, size, "its release call");
+	return buf;
+}
+
+static json_t *predicted_json(const struct prediction *p)
+{
+	return p->known ? json_u64(p->bytes) : json_null();
+}
+
+/* What to know about a prediction, and about memory that is free and yet not returned. */
+static void tell_prediction(struct context *c, struct reply *r, const struct prediction *p)
+{
+	char size[SIZE_TEXT];
+
+	if (p->known && p->moving)
+		reply_warn(c, r, "heap-moving",
+			   "the heap changed while it was read: the prediction is near, not exact");
+	if (p->known && p->partial)
+		reply_warn(c, r, "heap-partial",
+			   "a part of the heap could not be read: at least so much is predicted");
+	if (p->locked)
+		reply_warn(c, r, "locked",
+			   "%s are free, but locked in memory (mlock): a trim cannot return them",
+			   text_size_fine(size, p->locked, c->set.bytes));
+	if (p->hugetlb)
+		reply_warn(
+			c, r, "hugetlb",
+			"%s are free, but of the pool of huge pages: a trim does not return them",
+			text_size_fine(size, p->hugetlb, c->set.bytes));
+}
+
+static void plan_text(const struct context *c, const struct allocator *a, const char *call,
+		      const struct prediction *p)
+{
+	char size[SIZE_TEXT], time[SIZE_TEXT];
+
+	fprintf(c->sink->out, "would call %s in %s %s (%s%s), nothing was done\n", call,
+		a->ops->name, a->version, linkage_name(a->linkage),
+		a->owns_malloc ? ", owns malloc" : "");
+	if (p->known)
+		fprintf(c->sink->out, "predicted %s in %" PRIu64 " range%s, about %s\n",
+			text_delta(size, -(int64_t)p->bytes, c->set.bytes), p->ranges,
+			p->ranges == 1 ? "" : "s", time_format(p->duration_ns, time));
+	else
+		fprintf(c->sink->out, "what it would return is not known without the call\n");
+}
+
+static int plan_one(struct context *c, struct reply *r, const struct allocator *a, uint64_t pad,
+		    struct prediction *sum, struct diag *d)
+{
+	struct prediction p = { 0 };
+	char call[64];
+	json_t *o;
+	int err = a->ops->predict ? a->ops->predict(c->process, a, pad, &p, d) : 0;
+
+	if (err)
+		return err;
+	prediction_add(sum, &p);
+	planned_call(a, pad, call, sizeof(call));
+	if (!c->set.json) {
+		plan_text(c, a, call, &p);
+		return 0;
+	}
+	o = json_object();
+	reply_member(r, o, "name", json_string(a->ops->name));
+	reply_member(r, o, "version", json_text(a->version, strlen(a->version)));
+	reply_member(r, o, "call", json_string(call));
+	reply_member(r, o, "predicted_bytes", predicted_json(&p));
+	reply_member(r, o, "predicted_ranges", p.known ? json_u64(p.ranges) : json_null());
+	reply_member(r, o, "predicted_us", p.known ? json_u64(p.duration_ns / 1000) : json_null());
+	if (json_array_append_new(json_object_get(r->result, "allocators"), o))
+		r->failed = true;
+	return 0;
+}
+
+static int trim_plan(struct context *c, struct reply *r, uint64_t pad, struct diag *d)
+{
+	const struct allocators *v = &c->process->allocs;
+	struct prediction sum = { .known = true };
+	struct usage now;
+	size_t able = 0;
+	int err = usage_read(&c->process->t, &now, d);
+
+	if (err)
+		return err;
+	if (c->set.json) {
+		reply_set(r, "dry_run", json_true());
+		reply_set(r, "rss_before_bytes", json_u64(now.rss));
+		reply_set(r, "swap_before_bytes", json_u64(now.swap));
+		reply_set(r, "allocators", json_array());
+	}
+	for (size_t i = 0; i < v->n && !err; i++) {
+		if (!v->v[i].in_use || !v->v[i].ops->trim)
+			continue;
+		err = plan_one(c, r, &v->v[i], pad, &sum, d);
+		able++;
+	}
+	if (err)
+		return err;
+	if (!able)
+		return no_allocator(c, "trim", d);
+	if (c->set.json)
+		reply_set(r, "predicted_bytes", predicted_json(&sum));
+	tell_prediction(c, r, &sum);
+	return 0;
+}
+
+static json_t *held_json(struct reply *r, const struct held *h)
+{
+	json_t *o = json_object();
+
+	reply_member(r, o, "threads", json_integer(h->threads));
+	reply_member(r, o, "max_us", json_u64(h->max_ns / 1000));
+	return o;
+}
+
+static json_t *part_json(struct reply *r, const struct trim_part *p)
+{
+	json_t *o = json_object();
+
+	reply_member(r, o, "name", json_text(p->name, strlen(p->name)));
+	reply_member(r, o, "version", json_text(p->version, strlen(p->version)));
+	reply_member(r, o, "call", json_text(p->call, strlen(p->call)));
+	reply_member(r, o, "rc", json_integer(p->rc));
+	reply_member(r, o, "duration_us", json_u64(p->duration_ns / 1000));
+	reply_member(r, o, "predicted_bytes", predicted_json(&p->predicted));
+	reply_member(r, o, "returned_bytes", json_integer(p->returned_bytes));
+	return o;
+}
+
+static void trim_json(struct reply *r, const struct trim_report *t)
+{
+	json_t *parts = json_array();
+
+	for (size_t i = 0; i < t->parts; i++)
+		if (json_array_append_new(parts, part_json(r, &t->part[i])))
+			r->failed = true;
+	reply_set(r, "rss_before_bytes", json_u64(t->before.rss));
+	reply_set(r, "rss_after_bytes", json_u64(t->after.rss));
+	reply_set(r, "swap_before_bytes", json_u64(t->before.swap));
+	reply_set(r, "swap_after_bytes", json_u64(t->after.swap));
+	reply_set(r, "returned_bytes", json_integer(t->returned_bytes));
+	reply_set(r, "predicted_bytes", predicted_json(&t->predicted));
+	reply_set(r, "minflt_delta", json_u64(t->minflt_delta));
+	reply_set(r, "via", json_string(t->via ? t->via : ""));
+	reply_set(r, "held", held_json(r, &t->held));
+	reply_set(r, "allocators", parts);
+}
+
+static const char *held_text(const struct held *h, char *buf, size_t size)
+{
+	char time[SIZE_TEXT];
+
+	if (h->threads == 0)
+		snprintf(buf, size, "no thread held");
+	else if (h->threads == 1)
+		snprintf(buf, size, "one thread held %s", time_format(h->max_ns, time));
+	else
+		snprintf(buf, size, "one thread at a time held %u times, at most %s", h->threads,
+			 time_format(h->max_ns, time));
+	return buf;
+}
+
+static void trim_line(const struct context *c, const struct trim_report *t)
+{
+	bool raw = c->set.bytes;
+	char before[SIZE_TEXT], after[SIZE_TEXT], delta[SIZE_TEXT], call[SIZE_TEXT], held[120];
+	char predicted[SIZE_TEXT];
+	int64_t rss = (int64_t)t->after.rss - (int64_t)t->before.rss;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < t->parts; i++)
+		ns += t->part[i].duration_ns;
+	fprintf(c->sink->out, "rss %s -> %s (%s%s%s), %s%s%scall %s, %s\n",
+		text_size_fine(before, t->before.rss, raw),
+		text_size_fine(after, t->after.rss, raw),
+		rss < 0 ? sink_paint(c->sink, PAINT_GOOD) : "", text_delta(delta, rss, raw),
+		rss < 0 ? sink_plain(c->sink) : "", t->predicted.known ? "predicted " : "",
+		t->predicted.known ? text_delta(predicted, -(int64_t)t->predicted.bytes, raw) : "",
+		t->predicted.known ? ", " : "", time_format(ns, call),
+		held_text(&t->held, held, sizeof(held)));
+	if (t->before.swap || t->after.swap)
+		fprintf(c->sink->out, "swap %s -> %s\n",
+			text_size_fine(before, t->before.swap, raw),
+			text_size_fine(after, t->after.swap, raw));
+}
+
+static void trim_parts(const struct context *c, const struct trim_report *t)
+{
+	for (size_t i = 0; t->parts > 1 && i < t->parts; i++) {
+		const struct trim_part *p = &t->part[i];
+		char delta[SIZE_TEXT], call[SIZE_TEXT];
+
+		fprintf(c->sink->out, "  %s%s%s: %s, call %s, rc %ld\n", p->call,
+			p->version[0] ? " in " : "", p->version[0] ? p->name : "",
+			text_delta(delta, -p->returned_bytes, c->set.bytes),
+			time_format(p->duration_ns, call), p->rc);
+	}
+}
+
+/* Why nothing came back, as far as the call itself tells: malloc_trim(3) returns 1 also where what
+ * it gave back was not resident. */
+static void trim_nothing(const struct context *c, const struct trim_report *t)
+{
+	for (size_t i = 0; t->returned_bytes <= 0 && i < t->parts; i++) {
+		const struct trim_part *p = &t->part[i];
+		bool glibc = strcmp(p->name, "glibc") == 0;
+
+		if (glibc && p->rc == 0)
+			fprintf(c->sink->out,
+				"nothing to release: %s returned 0, no arena has a whole free "
+				"page\n",
+				p->call);
+		else
+			fprintf(c->sink->out,
+				"nothing to release: %s returned %ld, and no resident page came "
+				"back\n",
+				p->call, p->rc);
+	}
+}
+
+static int check_yield(const struct context *c, const struct trim_args *a, int64_t returned,
+		       struct diag *d)
+{
+	char got[SIZE_TEXT], wanted[SIZE_TEXT];
+
+	if (!a->has_yield || (returned >= 0 && (uint64_t)returned >= a->min_yield))
+		return 0;
+	return diag_fail(d, -ERANGE, HM_UNMET, "min-yield",
+			 "`info` and `stats` show what the allocators keep, and what is in use",
+			 "the trim returned %s, less than the %s asked for",
+			 text_size_fine(got, returned > 0 ? (uint64_t)returned : 0, c->set.bytes),
+			 text_size_fine(wanted, a->min_yield, c->set.bytes));
+}
+
+int check_trim(const struct args *a, struct diag *d)
+{
+	struct trim_args args;
+
+	return trim_args(a, &args, d);
+}
+
+int cmd_trim(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+{
+	struct trim_args args;
+	struct trim_report report;
+	int err = trim_args(a, &args, d);
+
+	if (err)
+		return err;
+	if (c->set.dry_run)
+		return trim_plan(c, r, args.pad, d);
+	memset(&report, 0, sizeof(report));
+	c->process->force = a->opt[TRIM_FORCE] != NULL;
+	err = trim_run(c->process, args.pad, &report, d);
+	c->process->force = false;
+	if (err)
+		return err;
+	tell_prediction(c, r, &report.predicted);
+	if (c->set.json) {
+		trim_json(r, &report);
+	} else {
+		trim_line(c, &report);
+		trim_parts(c, &report);
+		trim_nothing(c, &report);
+	}
+	return check_yield(c, &args, report.returned_bytes, d);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "../../agent/glibc_plan.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A heap of 64 pages at BASE; its top chunk is given by each test. */
+#define BASE 0x500000000000ULL
+#define P    4096ULL
+
+static struct glibc_arena arena(unsigned index, uint64_t top, uint64_t top_size)
+{
+	return (struct glibc_arena){ .index = index, .top = top, .top_size = top_size };
+}
+
+struct planned {
+	struct glibc_cuts cuts;
+	struct glibc_arena_plan plan;
+	uint64_t top;
+	size_t n;
+};
+
+/* Plans with the pages [BASE, BASE + pages) in memory. */
+static struct planned plan(const struct glibc_arena *a, const struct glibc_plan_opts *o,
+			   struct glibc_free *chunk, size_t n, uint64_t pages, unsigned flags)
+{
+	struct page_run run = { BASE, BASE + pages * P, flags };
+	const struct page_runs runs = { &run, 1, 1 };
+	struct planned out = { .n = n };
+
+	cr_assert_eq(glibc_plan_cuts(a, o, chunk, &out.n, &out.top, &out.cuts), 0);
+	glibc_plan_pages(a, o, chunk, out.n, out.top, &out.cuts, &runs, &out.plan);
+	free(out.cuts.v);
+	return out;
+}
+
+static const struct glibc_plan_opts plain;
+
+Test(glibc_plan, a_chunk_keeps_its_header_and_both_partial_pages)
+{
+	struct glibc_arena a = arena(1, BASE + 60 * P, 4 * P);
+	struct glibc_free chunk[] = { { BASE + 100 * 16, 10 * P } };
+	struct planned p = plan(&a, &plain, chunk, 1, 64, PAGE_PRESENT);
+
+	cr_assert_eq(p.plan.pages.trimmable, 9 * P);
+	cr_assert_eq(p.plan.pages.stranded, 2 * P);
+	cr_assert_eq(p.plan.pages.top, 4 * P);
+	cr_assert_eq(p.plan.pages.live, (64 - 9 - 2 - 4) * P);
+	cr_assert_eq(p.plan.resident, 64 * P);
+	cr_assert_eq(p.plan.free_resident, 14 * P);
+	cr_assert_eq(p.plan.stranded_bytes, P);
+}
+
+/* The 48 bytes of a chunk's header stay: a chunk that begins 48 bytes before a page gives that page
+ * away, one that begins at 32 before does not. */
+Test(glibc_plan, the_first_48_bytes_stay)
+{
+	struct glibc_arena a = arena(1, BASE + 60 * P, 4 * P);
+	struct glibc_free near[] = { { BASE + P - 48, 2 * P + 48 } };
+	struct glibc_free nearer[] = { { BASE + P - 32, 2 * P + 32 } };
+	struct glibc_free small[] = { { BASE + P - 48, P + 32 } };
+
+	cr_assert_eq(plan(&a, &plain, near, 1, 64, PAGE_PRESENT).plan.pages.trimmable, 2 * P);
+	cr_assert_eq(plan(&a, &plain, nearer, 1, 64, PAGE_PRESENT).plan.pages.trimmable, P);
+	/* not larger than a page - 1 + 48: mtrim does not look at it */
+	cr_assert_eq(plan(&a, &plain, small, 1, 64, PAGE_PRESENT).plan.pages.trimmable, 0);
+}
+
+Test(glibc_plan, neighbours_become_one)
+{
+	struct glibc_arena a = arena(1, BASE + 60 * P, 4 * P);
+	struct glibc_free chunk[] = {
+		{ BASE + 2 * P, P }, { BASE, P }, { BASE + P, P }, { BASE, P }
+	};
+	struct planned p = plan(&a, &plain, chunk, 4, 64, PAGE_PRESENT);
+
+	cr_assert_eq(p.n, 1);
+	cr_assert_eq(p.plan.pages.trimmable, 2 * P);
+	cr_assert_eq(p.plan.free_resident, 7 * P);
+}
+
+Test(glibc_plan, before_top_becomes_top)
+{
+	struct glibc_arena a = arena(1, BASE + 60 * P, 4 * P);
+	struct glibc_free chunk[] = { { BASE + 20 * P, 40 * P } };
+	struct planned p = plan(&a, &plain, chunk, 1, 64, PAGE_PRESENT);
+
+	cr_assert_eq(p.n, 0);
+	cr_assert_eq(p.top, BASE + 20 * P);
+	cr_assert_eq(p.plan.pages.trimmable, 0, "a thread arena's top is not trimmed");
+	cr_assert_eq(p.plan.pages.top, 44 * P);
+}
+
+Test(glibc_plan, the_main_arena_lowers_the_break)
+{
+	struct glibc_arena a = arena(0, BASE + 10 * P + 16, 54 * P - 16);
+	struct glibc_plan_opts o = { .brk = BASE + 64 * P };
+	struct planned p = plan(&a, &o, NULL, 0, 64, PAGE_PRESENT);
+
+	/* top less MINSIZE and a byte, in whole pages */
+	cr_assert_eq(p.plan.pages.trimmable, 53 * P);
+	cr_assert_eq(p.plan.from_top, 53 * P);
+	o.pad = 50 * P;
+	p = plan(&a, &o, NULL, 0, 64, PAGE_PRESENT);
+	cr_assert_eq(p.plan.pages.trimmable, 3 * P);
+	cr_assert_eq(p.plan.pages.top, 50 * P);
+	o.pad = 54 * P;
+	cr_assert_eq(plan(&a, &o, NULL, 0, 64, PAGE_PRESENT).plan.pages.trimmable, 0);
+	o = (struct glibc_plan_opts){ .brk = BASE + 65 * P };
+	cr_assert_eq(plan(&a, &o, NULL, 0, 64, PAGE_PRESENT).plan.pages.trimmable, 0,
+		     "somebody else has moved the break");
+}
+
+Test(glibc_plan, what_is_not_in_memory_is_not_counted)
+{
+	struct glibc_arena a = arena(1, BASE + 60 * P, 4 * P);
+	struct glibc_free chunk[] = { { BASE + 16, 40 * P } };
+	struct planned p = plan(&a, &plain, chunk, 1, 10, PAGE_PRESENT);
+
+	cr_assert_eq(p.plan.pages.trimmable, 9 * P);
+	cr_assert_eq(p.plan.resident, 10 * P);
+	p = plan(&a, &plain, chunk, 1, 64, PAGE_SWAPPED);
+	cr_assert_eq(p.plan.pages.trimmable, 0);
+	cr_assert_eq(p.plan.swapped, 39 * P);
+	cr_assert_eq(p.plan.resident, 0);
+	p = plan(&a, &plain, chunk, 1, 64, PAGE_PRESENT | PAGE_ZERO);
+	cr_assert_eq(p.plan.resident, 0, "the page of zeros is nobody's");
+}
+
+Test(glibc_plan, locked_and_huge_memory_stays)
+{
+	const struct glibc_pinned lock = { BASE, BASE + 20 * P, false };
+	const struct glibc_pinned huge = { BASE, BASE + 64 * P, true };
+	struct glibc_plan_opts o = { .pinned = &lock, .pinned_n = 1, .brk = BASE + 64 * P };
+	struct glibc_arena a = arena(0, BASE + 60 * P, 4 * P);
+	struct glibc_free chunk[] = { { BASE + 16, 40 * P } };
+	struct planned p = plan(&a, &o, chunk, 1, 64, PAGE_PRESENT);
+
+	cr_assert_eq(p.plan.locked, 19 * P);
+	cr_assert_eq(p.plan.pages.pinned, 19 * P);
+	cr_assert_eq(p.plan.pages.trimmable, (20 + 3) * P);
+	o.pinned = &huge;
+	p = plan(&a, &o, chunk, 1, 64, PAGE_PRESENT);
+	cr_assert_eq(p.plan.hugetlb, (39 + 3) * P);
+	cr_assert_eq(p.plan.pages.trimmable, 0);
+	/* the break goes down over locked memory too */
+	o.pinned = &(struct glibc_pinned){ BASE, BASE + 64 * P, false };
+	p = plan(&a, &o, chunk, 1, 64, PAGE_PRESENT);
+	cr_assert_eq(p.plan.pages.trimmable, 3 * P);
+	cr_assert_eq(p.plan.locked, 39 * P);
+}
+
+/* Whatever the lists say, every resident page is counted once. */
+Test(glibc_plan, each_page_is_of_one_class)
+{
+	srandom(7);
+	for (int turn = 0; turn < 2000; turn++) {
+		const struct glibc_pinned pin = { BASE + (uint64_t)(random() % 64) * P,
+						  BASE + 64 * P, random() % 2 };
+		struct glibc_plan_opts o = { .brk = BASE + 64 * P,
+					     .pinned = &pin,
+					     .pinned_n = (size_t)(random() % 2) };
+		uint64_t top = BASE + (uint64_t)(random() % (64 * 256)) * 16;
+		struct glibc_arena a = arena((unsigned)random() % 2, top, BASE + 64 * P - top);
+		struct glibc_free chunk[40];
+		size_t n = (size_t)random() % 40;
+		const struct glibc_classes *c;
+		struct planned p;
+
+		for (size_t i = 0; i < n; i++) {
+			chunk[i].at = BASE + (uint64_t)(random() % (64 * 256)) * 16;
+			chunk[i].size = 16 * (2 + (uint64_t)random() % 3000);
+		}
+		p = plan(&a, &o, chunk, n, 64, PAGE_PRESENT);
+		c = &p.plan.pages;
+		cr_assert_eq(c->live + c->stranded + c->trimmable + c->pinned + c->top, 64 * P);
+		cr_assert_eq(p.plan.resident, 64 * P);
+		cr_assert_eq(c->pinned, p.plan.locked + p.plan.hugetlb);
+	}
+}

@@ -45,31 +45,22 @@ static void sessions_with(const char *name, const struct victim_plan *plan,
 		       s.sessions, s.refused, (double)s.longest_ns / 1e6, s.longest);
 }
 
-/* One collector after another; each stops the threads and moves the heap in another way. */
-static void machine(const char *name, const char *collector, unsigned brief)
+/* Each collector stops the threads and moves the heap in another way; briefly only G1. */
+Test(programs, java, .timeout = LONG_ENOUGH)
 {
-	char dir[4096];
-	struct victim_plan plan = { .argv = { "java", "-Xmx64m", collector, "-cp", dir,
-					      "JvmLoad" } };
+	static const char *const collectors[] = { "G1", "Serial", "Parallel" };
 
 	needs("java", "default-jdk-headless");
-	snprintf(dir, sizeof(dir), "%s", victim_path(""));
-	sessions_with(name, &plan, STATE_THREADS_VARY, torture_rounds(170, brief));
-}
+	for (size_t i = 0; i < torture_rounds(3, 1); i++) {
+		char dir[4096], use[64], name[64];
+		struct victim_plan plan = { .argv = { "java", "-Xmx64m", use, "-cp", dir,
+						      "JvmLoad" } };
 
-Test(programs, java_with_the_serial_collector, .timeout = LONG_ENOUGH)
-{
-	machine("java, serial collector", "-XX:+UseSerialGC", 6);
-}
-
-Test(programs, java_with_the_parallel_collector, .timeout = LONG_ENOUGH)
-{
-	machine("java, parallel collector", "-XX:+UseParallelGC", 6);
-}
-
-Test(programs, java_with_g1, .timeout = LONG_ENOUGH)
-{
-	machine("java, G1", "-XX:+UseG1GC", 10);
+		snprintf(dir, sizeof(dir), "%s", victim_path(""));
+		snprintf(use, sizeof(use), "-XX:+Use%sGC", collectors[i]);
+		snprintf(name, sizeof(name), "java, %s collector", collectors[i]);
+		sessions_with(name, &plan, STATE_THREADS_VARY, torture_rounds(170, 15));
+	}
 }
 
 Test(programs, go_with_cgo, .timeout = LONG_ENOUGH)

@@ -19,15 +19,15 @@ static void *change(void *arg)
 	if (heap == MAP_FAILED)
 		wrong("mmap: %s", strerror(errno));
 	thread_started();
-	/* the first page of each group stays readable, so that groups stay apart */
+	/* the first page of each group stays writable, so that groups stay apart */
 	for (int i = 0; i < GROUPS; i++)
-		if (mprotect(heap + (size_t)i * GROUP * PAGE, PAGE, PROT_READ))
+		if (mprotect(heap + (size_t)i * GROUP * PAGE, PAGE, PROT_READ | PROT_WRITE))
 			wrong("mprotect: %s", strerror(errno));
 	for (size_t turn = 0;; turn++) {
 		char *group = heap + (turn * 7 % GROUPS) * GROUP * PAGE;
 
 		for (size_t n = 2; n < GROUP; n++)
-			if (mprotect(group + PAGE, (n - 1) * PAGE, PROT_READ))
+			if (mprotect(group + PAGE, (n - 1) * PAGE, PROT_READ | PROT_WRITE))
 				wrong("mprotect: %s", strerror(errno));
 		if (group[PAGE])
 			wrong("a page has changed");

@@ -38,9 +38,7 @@ void client_start(struct client *c, const char *name, client_work *work, const v
 		work(c->said, arg);
 		_exit(0);
 	}
-	for (uint64_t end = now_ns() + ANSWER_NS; !c->said->answers; sleep_ns(TICK_NS))
-		cr_assert(!c->said->wrong[0] && now_ns() < end, "%s does not begin: %s", name,
-			  c->said->wrong);
+	client_await(c, 1);
 }
 
 static void is_well(const struct client *c)
@@ -50,6 +48,15 @@ static void is_well(const struct client *c)
 
 	cr_assert_str_empty(c->said->wrong, "%s says: %s", c->name, c->said->wrong);
 	cr_assert_eq(ended, 0, "%s has ended with %#x", c->name, status);
+}
+
+void client_await(const struct client *c, uint64_t answers)
+{
+	for (uint64_t end = now_ns() + ANSWER_NS;
+	     __atomic_load_n(&c->said->answers, __ATOMIC_RELAXED) < answers; sleep_ns(TICK_NS)) {
+		is_well(c);
+		cr_assert_lt(now_ns(), end, "%s does not get on", c->name);
+	}
 }
 
 void client_check(struct client *c)

@@ -29,6 +29,8 @@ typedef void client_work(struct client_said *said, const void *arg);
 void client_start(struct client *c, const char *name, client_work *work, const void *arg);
 /* It is there, has nothing to complain of, and has had an answer since the last look. */
 void client_check(struct client *c);
+/* Waits until it has had that many answers in all. */
+void client_await(const struct client *c, uint64_t answers);
 /* client_check, then ends it, and requires that it ends in order. */
 void client_stop(struct client *c);
 /* Forgets the longest wait and the number of answers. */
@@ -65,5 +67,8 @@ struct statements {
 	const char *argv[16];
 	const char *statement;
 };
+/* So many are written before the first has surely been carried out: the pipe and the program hold
+ * the others. */
+#define STATEMENTS_AHEAD 10
 client_work client_statements; /* arg is a struct statements */
 #endif

@@ -124,7 +124,7 @@ Test(databases, postgres, .timeout = LONG_ENOUGH)
 						    "postgres: a client in parallel",
 						    "postgres: one that sleeps" };
 	static const char *const what[CLIENTS] = { "select work();", "select work();", parallel,
-						   "select pg_sleep(0.3);" };
+						   "select pg_sleep(0.1);" };
 	static struct statements feed[CLIENTS];
 	static struct subject s[24];
 	struct client c[CLIENTS];
@@ -145,7 +145,8 @@ Test(databases, postgres, .timeout = LONG_ENOUGH)
 		     &(struct victim_plan){ { pg.psql, "-Xq", "-v", "ON_ERROR_STOP=1", "-o",
 					      "/dev/null", "-h", pg.server.dir, "-U", "postgres" },
 					    .silent = true });
-	sleep_ns(500000000);
+	for (size_t i = 0; i < CLIENTS; i++)
+		client_await(&c[i], STATEMENTS_AHEAD + 1);
 	said = log_size(pg.server.log);
 	n = postgres_subjects(&pg, s, sizeof(s) / sizeof(s[0]));
 	cr_assert_geq(n, 9, "PostgreSQL has only %zu processes", n);
@@ -220,7 +221,7 @@ Test(databases, mariadb, .timeout = LONG_ENOUGH)
 	static const char *const names[CLIENTS] = { "mariadb: a client", "mariadb: another",
 						    "mariadb: one that sleeps" };
 	static const char *const what[CLIENTS] = { "call work();", "call work();",
-						   "do sleep(0.3);" };
+						   "do sleep(0.1);" };
 	static struct statements feed[CLIENTS];
 	static struct subject s;
 	struct client c[CLIENTS];
@@ -236,7 +237,8 @@ Test(databases, mariadb, .timeout = LONG_ENOUGH)
 					       what[i] };
 		client_start(&c[i], names[i], client_statements, &feed[i]);
 	}
-	sleep_ns(500000000);
+	for (size_t i = 0; i < CLIENTS; i++)
+		client_await(&c[i], STATEMENTS_AHEAD + 1);
 	said = log_size(m.log);
 	s = (struct subject){ .v = m.v,
 			      .name = "mariadbd",

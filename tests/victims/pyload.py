@@ -22,6 +22,8 @@ def check_time(what, start, least):
         wrong("%s took %f s, not %f" % (what, took, least))
 
 
+# Each thread says once that it has all its descriptors and runs.
+started = threading.Semaphore(0)
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 libc.malloc.argtypes = [ctypes.c_size_t]
@@ -31,6 +33,7 @@ libc.free.argtypes = [ctypes.c_void_p]
 def c_heap(seed):
     """Without the lock of the interpreter: malloc really runs at the same time as others."""
     n = seed
+    started.release()
     while True:
         n = (n * 1103515245 + 12345) % 2147483648
         size = n % 60000 + 1
@@ -45,6 +48,7 @@ def c_heap(seed):
 
 def lists():
     turn = 0
+    started.release()
     while True:
         turn += 1
         big = [str(i + turn) for i in range(20000)]
@@ -57,6 +61,7 @@ def lists():
 
 
 def sleeper():
+    started.release()
     while True:
         start = time.monotonic()
         time.sleep(0.004)
@@ -69,6 +74,7 @@ def selecter():
     poll.register(r, select.POLLIN)
     epoll = select.epoll()
     epoll.register(r, select.EPOLLIN)
+    started.release()
     while True:
         start = time.monotonic()
         if select.select([r], [], [], 0.005)[0]:
@@ -84,6 +90,7 @@ def selecter():
 
 
 def locker(lock, turn):
+    started.release()
     while True:
         start = time.monotonic()
         if turn.acquire(timeout=0.003):
@@ -101,15 +108,19 @@ async def ticker(n):
 
 
 async def many():
+    started.release()
     await asyncio.gather(*[ticker(n) for n in range(2, 20)])
 
 
 held = threading.Lock()
 held.acquire()
 lock = threading.Lock()
-for target, args in [(c_heap, (1,)), (c_heap, (2,)), (lists, ()), (sleeper, ()), (selecter, ()), (locker, (lock, held)),
-                     (locker, (lock, held)), (asyncio.run, (many(),))]:
+work = [(c_heap, (1,)), (c_heap, (2,)), (lists, ()), (sleeper, ()), (selecter, ()), (locker, (lock, held)), (locker, (lock, held)),
+        (asyncio.run, (many(),))]
+for target, args in work:
     threading.Thread(target=target, args=args, daemon=True).start()
+for _ in work:
+    started.acquire()
 os.write(1, b"ready\n")
 while os.read(0, 64):
     pass

@@ -115,6 +115,8 @@ void subject_sum(const struct subject *s, size_t n, struct subject *sum)
 	for (size_t i = 0; i < n; i++) {
 		sum->sessions += s[i].sessions;
 		sum->refused += s[i].refused;
+		if (s[i].refused)
+			snprintf(sum->reason, sizeof(sum->reason), "%s", s[i].reason);
 		if (s[i].longest_ns > sum->longest_ns) {
 			sum->longest_ns = s[i].longest_ns;
 			sum->longest = s[i].longest;

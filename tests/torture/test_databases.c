@@ -162,6 +162,8 @@ Test(databases, postgres, .timeout = LONG_ENOUGH)
 		"postgres: %u sessions with %zu processes, %u refused (exit 6), the longest run "
 		"%.0f ms (%s)",
 		sum.sessions, n, sum.refused, (double)sum.longest_ns / 1e6, sum.longest);
+	if (sum.refused)
+		torture_figure("postgres, the last refusal: %s", sum.reason);
 }
 
 /* ---- MariaDB */

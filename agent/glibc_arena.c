@@ -88,6 +88,9 @@ int glibc_ring_read(const struct glibc_view *v, struct glibc_ring *out, struct g
 
 		if (!rc)
 			rc = read_at(v, at + v->state->next, &next, sizeof(next));
+		/* the main one is part of libc: the program is just becoming another one */
+		if (rc == -EBADMSG && i == 0)
+			return -EFAULT;
 		/* an arena is longer than what proves it to be one */
 		if (rc == -EBADMSG)
 			return glibc_fault_at(&here, FAULT_RING, PLACE_RING, i, at,

@@ -128,9 +128,11 @@ static bool is_moving(const struct process *p)
 {
 	struct maps now;
 	bool moved;
+	int rc = maps_read(&p->t, &now, NULL);
 
-	if (maps_read(&p->t, &now, NULL))
-		return false;
+	/* alive, and without memory: between two programs */
+	if (rc)
+		return rc == -ESRCH && target_alive(&p->t);
 	moved = layout_of(&now) != layout_of(&p->maps);
 	maps_free(&now);
 	return moved;
@@ -189,7 +191,7 @@ int process_refresh(struct process *p, struct diag *d)
 		moves = is_moving(p);
 		if (target_ending(&p->t, false))
 			return target_gone(&p->t, d);
-		if (!moves && strcmp(before, cause->code) == 0)
+		if (!moves && cause->exit != HM_GONE && strcmp(before, cause->code) == 0)
 			return rc;
 		if (i == STARTING_LOOKS)
 			return diag_fail(d, -EAGAIN, HM_UNSAFE, "program-changed", "try again",

@@ -278,7 +278,7 @@ static bool resources_differ(const struct state *a, const struct state *b,
 			 b->our_fds);
 		return true;
 	}
-	if (freedom & STATE_THREADS_VARY)
+	if (freedom & (STATE_THREADS_VARY | STATE_MAPPINGS_VARY))
 		return false;
 	if (strcmp(a->mappings, b->mappings) != 0) {
 		first_difference(a->mappings, b->mappings, why, size);

@@ -45,6 +45,7 @@ enum state_freedom {
 	STATE_THREADS_VARY = 1, /* a runtime that starts and ends threads as it likes */
 	STATE_MASKS_VARY = 2,	/* threads that block signals for a while */
 	STATE_HEAP_STILL = 4,
+	STATE_MAPPINGS_VARY = 8, /* it maps and unmaps for itself */
 };
 
 /* The state to compare with later. Looks several times, because victims open and close some

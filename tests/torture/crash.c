@@ -131,9 +131,10 @@ void patient_clean(struct patient *p, const char *words)
 	crash_args(&a, p, words);
 	run_with(&r, &o, a.v);
 	run_expect(&r, 0);
-	run_free(&r);
 	patient_check(p);
-	cr_assert_eq(p->now.our_regions, 0, "a whole run has left %zu regions", p->now.our_regions);
+	cr_assert_eq(p->now.our_regions, 0, "a whole run has left %zu regions; it said: %s %s",
+		     p->now.our_regions, r.out, r.err);
+	run_free(&r);
 }
 
 void patient_settle(struct patient *p)

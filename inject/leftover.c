@@ -88,6 +88,9 @@ static void mark(struct found *v, size_t n, const struct threads *list, pid_t *t
 		const struct thread *th = &list->v[i];
 		struct found *f = found_at(v, n, th->sp);
 
+		/* what has ended touches no memory any more, even while /proc still lists it */
+		if (th->state == 'Z' || th->state == 'X')
+			continue;
 		if (strcmp(th->name, HM_NAME) == 0)
 			all_used(v, n);
 		else if (f)

@@ -407,6 +407,7 @@ Test(blocked, a_thread_that_stops_late, .timeout = 300)
 	struct victim v;
 	pid_t hog, tid;
 	struct run r;
+	unsigned waits;
 	char text[16];
 	int status;
 
@@ -430,5 +431,14 @@ Test(blocked, a_thread_that_stops_late, .timeout = 300)
 	run_free(&r);
 	cr_assert_eq(waitpid(hog, &status, 0), hog);
 	cr_assert_eq(status, 0);
+	/* also while nothing else is to be done */
+	hog = start_hog(1, 800000000ull);
+	waits = board->slot[3].waits;
+	run(&r, v.pid, "-e", "bt all", "-e", "sleep 4s", NULL);
+	run_expect(&r, 0);
+	run_free(&r);
+	waits = board->slot[3].waits - waits;
+	cr_expect_geq(waits, 4, "of 300 ms each in 4 s only %u have ended", waits);
+	cr_assert_eq(waitpid(hog, &status, 0), hog);
 	victim_stop(&v);
 }

@@ -245,5 +245,6 @@ int main(int argc, char **argv)
 		for (size_t i = first; i < first + count; i++)
 			give(&waiters[i], 0);
 	finish();
+	remove_ipc();
 	return 0;
 }

@@ -102,9 +102,23 @@ static int wait_waitid(struct waiter *w)
 
 /* ---- System V and locks */
 
+/* They outlive the process, so they are taken away when nobody waits any more. */
+static int queues[4], semaphores[4];
+static size_t n_queues, n_semaphores;
+
+static void remove_ipc(void)
+{
+	for (size_t i = 0; i < n_queues; i++)
+		msgctl(queues[i], IPC_RMID, NULL);
+	for (size_t i = 0; i < n_semaphores; i++)
+		semctl(semaphores[i], 0, IPC_RMID);
+}
+
 static int prepare_queue(struct waiter *w)
 {
 	w->fd[0] = msgget(IPC_PRIVATE, 0600);
+	if (w->fd[0] >= 0)
+		queues[n_queues++] = w->fd[0];
 	return must(w->fd[0]);
 }
 
@@ -119,8 +133,6 @@ static int wait_msgrcv(struct waiter *w)
 
 	if (msgrcv(w->fd[0], &m, sizeof(m.number), 0, 0) != sizeof(m.number))
 		return errno;
-	if (over)
-		msgctl(w->fd[0], IPC_RMID, NULL);
 	return m.number == w->given ? 0 : -1;
 }
 
@@ -135,6 +147,8 @@ static void give_message(struct waiter *w)
 static int prepare_semaphore(struct waiter *w)
 {
 	w->fd[0] = semget(IPC_PRIVATE, 1, 0600);
+	if (w->fd[0] >= 0)
+		semaphores[n_semaphores++] = w->fd[0];
 	return must(w->fd[0]);
 }
 
@@ -144,8 +158,6 @@ static int wait_semop(struct waiter *w)
 
 	if (semop(w->fd[0], &op, 1))
 		return errno;
-	if (over)
-		semctl(w->fd[0], 0, IPC_RMID);
 	return 0;
 }
 
@@ -161,11 +173,8 @@ static int wait_semtimedop(struct waiter *w)
 {
 	struct timespec ts = ms_timespec(w->ms);
 	struct sembuf op = { 0, -1, 0 };
-	int rc = timed_out(semtimedop(w->fd[0], &op, 1, &ts), -1, EAGAIN);
 
-	if (over)
-		semctl(w->fd[0], 0, IPC_RMID);
-	return rc;
+	return timed_out(semtimedop(w->fd[0], &op, 1, &ts), -1, EAGAIN);
 }
 
 /* fd[1] has the lock until the end. */

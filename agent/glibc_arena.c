@@ -87,12 +87,10 @@ int glibc_ring_read(const struct glibc_view *v, struct glibc_ring *out, struct g
 		int rc = ring_add(out, &cap, at);
 
 		if (!rc)
-			rc = read_at(v, at + v->state->next, &next, sizeof(next));
-		/* the main one is part of libc: the program is just becoming another one */
-		if (rc == -EBADMSG && i == 0)
-			return -EFAULT;
-		/* an arena is longer than what proves it to be one */
-		if (rc == -EBADMSG)
+			rc = v->r->read(v->r->ctx, at + v->state->next, &next, sizeof(next));
+		/* an arena is longer than what proves it to be one; the first is libc's own memory
+		 */
+		if (rc == -EFAULT && i > 0)
 			return glibc_fault_at(&here, FAULT_RING, PLACE_RING, i, at,
 					      at + v->state->next, f);
 		if (rc)

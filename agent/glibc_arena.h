@@ -36,7 +36,7 @@ struct glibc_ring {
 
 /*
  * All of these return 0; -EBADMSG when f was filled; -ENODATA when something that is needed is
- * swapped out; -ESRCH, -ENOMEM.
+ * swapped out; -EFAULT where libc's own memory is gone; -ESRCH, -ENOMEM.
  */
 /* The caller ends *out with glibc_ring_free, also after an error: what was found before the fault
  * is in it. */

@@ -25,6 +25,15 @@ static size_t data_spans(const struct module *mod, struct span *v)
 	return used;
 }
 
+int glibc_live_lost(const struct process *p, struct diag *d)
+{
+	if (target_ending(&p->t, true))
+		return target_gone(&p->t, d);
+	return diag_fail(d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
+			 "process %d runs another program than a moment ago; nothing was touched",
+			 (int)p->t.pid);
+}
+
 int glibc_live_open(const struct process *p, const struct allocator *a, struct glibc_live *out,
 		    struct diag *d)
 {
@@ -45,7 +54,7 @@ int glibc_live_open(const struct process *p, const struct allocator *a, struct g
 	if (rc)
 		glibc_live_close(out);
 	if (rc == -ESRCH)
-		return target_gone(&p->t, d);
+		return glibc_live_lost(p, d);
 	if (rc && rc != -ENOENT && rc != -ENODATA)
 		return diag_internal(d, rc, "looking for the heap");
 	return rc;

@@ -19,4 +19,9 @@ struct glibc_live {
 HM_MUST_CHECK int glibc_live_open(const struct process *p, const struct allocator *a,
 				  struct glibc_live *out, struct diag *d);
 void glibc_live_close(struct glibc_live *l);
+/*
+ * What to say where the memory was gone (-ESRCH) in the middle: that goes with the process, but
+ * also where it executes another program. Fills d, exit 3 or 6; returns -ESRCH or -ESTALE.
+ */
+int glibc_live_lost(const struct process *p, struct diag *d);
 #endif

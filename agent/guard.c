@@ -112,10 +112,10 @@ int guard_look(struct process *p, bool every_chunk, struct guard *out, struct di
 	out->state = GUARD_LOOKED;
 	out->ns = clock_now() - begun;
 	if (rc == -ESRCH)
-		return target_gone(&p->t, d);
-	/* it has executed another program meanwhile: what was found is nobody's heap */
-	if (!rc && out->check.fault.kind && process_changed(p))
-		*out = (struct guard){ .state = GUARD_NONE };
+		return glibc_live_lost(p, d);
+	/* where another program runs now, what was read last was not the heap that was found */
+	if (out->check.fault.kind && (process_changed(p) || target_ending(&p->t, false)))
+		return glibc_live_lost(p, d);
 	return rc ? diag_internal(d, rc, "looking at the heap") : 0;
 }
 

@@ -197,3 +197,48 @@ Test(glibc_live, is_whole_and_is_left_as_it_is)
 	cr_expect_eq(after.anon, before.anon, "a look has made it grow");
 	end_scene(&x);
 }
+
+/* An address space that is gone is not a process that is gone: it may have executed a program. */
+static void changes(void *arg)
+{
+	volatile uint32_t *step = arg;
+
+	free(malloc(100));
+	step[0] = 1;
+	while (step[1] == 0)
+		usleep(1000);
+	execlp("sleep", "sleep", "1000", (char *)NULL);
+	abort();
+}
+
+Test(glibc_live, a_process_that_executes_another_program)
+{
+	volatile uint32_t *step = child_shared(2 * sizeof(*step));
+	const struct session_opts o = { 0 };
+	const struct allocator *a;
+	struct glibc_live live;
+	struct glibc_view v;
+	struct process *p;
+	struct diag d = { 0 };
+	pid_t pid = child_start(changes, (void *)(uintptr_t)step);
+
+	cr_assert(child_reach_value(&step[0], 1));
+	cr_assert_eq(process_open(pid, &o, &p, &d), 0, "%s", d.text);
+	a = process_allocator(p, "glibc");
+	if (!a)
+		cr_skip_test("another malloc is in front of glibc's (a sanitizer's)");
+	cr_assert_eq(glibc_live_open(p, a, &live, &d), 0, "%s", d.text);
+	v = live.view;
+	step[1] = 1;
+	while (!process_changed(p))
+		usleep(1000);
+	v.r->refresh(v.r->ctx);
+	cr_expect_eq(v.r->read(v.r->ctx, v.main_arena, &v, 1), -EFAULT);
+	cr_expect_eq(glibc_live_lost(p, &d), -ESTALE);
+	cr_expect_eq(d.exit, HM_UNSAFE);
+	glibc_live_close(&live);
+	child_end(pid);
+	cr_expect_eq(glibc_live_lost(p, &d), -ESRCH);
+	cr_expect_eq(d.exit, HM_GONE);
+	(void)!process_close(p, &d, NULL, 0);
+}

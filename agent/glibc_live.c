@@ -46,7 +46,7 @@ int glibc_live_open(const struct process *p, const struct allocator *a, struct g
 	*out = (struct glibc_live){ 0 };
 	rc = peek_open(&p->t, &p->maps, &out->peek, d);
 	if (rc)
-		return rc;
+		return rc == -ESRCH ? glibc_live_lost(p, d) : rc;
 	rc = glibc_find(peek_reader(out->peek), spans, n, version, 0, &out->view);
 	/* symbols are slow to look for: only where the shape was not found */
 	if (rc == -ENOENT && module_symbol(a->mod, "main_arena", &sym) == 0)

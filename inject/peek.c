@@ -216,7 +216,7 @@ static void peek_refresh(void *ctx)
 static int explain(const struct target *t, int rc, struct diag *d)
 {
 	if (rc == -ESRCH)
-		return target_gone(t, d);
+		return rc;
 	if (rc == -EACCES || rc == -EPERM)
 		return permit_explain(t, d);
 	return diag_internal(d, rc, "/proc/PID/pagemap");

@@ -20,8 +20,10 @@
  */
 struct peek;
 
-/* maps are copied. -ESRCH, -EACCES (d filled, except for -ESRCH of a process that is gone: then it
- * says so too). */
+/*
+ * maps are copied. -ESRCH where the memory is gone, with the process or because it executes another
+ * program right now: d is not filled then; -EPERM with d.
+ */
 HM_MUST_CHECK int peek_open(const struct target *t, const struct maps *maps, struct peek **out,
 			    struct diag *d);
 void peek_close(struct peek *p); /* may be NULL */

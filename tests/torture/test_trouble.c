@@ -130,7 +130,7 @@ static void play(const struct scene *s)
 
 Test(trouble, a_damaged_heap_is_told_and_left_alone, .timeout = 3600)
 {
-	unsigned rounds = torture_rounds(3, 1), played = 0;
+	unsigned rounds = torture_rounds(2, 1), played = 0;
 
 	for (unsigned k = 0; k < rounds; k++)
 		for (size_t i = 0; i < SCENES; i++) {

@@ -11,8 +11,9 @@
 #define PAUSE	 (2 * NS_PER_MS) /* between readings of the same */
 #define AT_ONCE	 2U		 /* readings without a pause */
 #define SAME	 6U		 /* readings that have to agree: 8 ms at least */
-#define CHANGING 12U		 /* readings of a part that looks different each time */
-#define STUCK	 100U		 /* of one that looks the same while its lock is held */
+#define BURST	 8U   /* of quick looks, then a pause: the next comes at another moment */
+#define CHANGING 40U  /* readings of a part that looks different each time */
+#define STUCK	 100U /* of one that looks the same while its lock is held */
 /* A machine that gives us no CPU shall not make the look a shorter one; but there is an end to it.
  */
 #define WALL 5U
@@ -113,7 +114,7 @@ static bool rested(struct check *c, bool begin)
  */
 static int confirm(struct check *c, const struct part *p, struct glibc_fault *f)
 {
-	unsigned agreed = 0, differed = 0;
+	unsigned agreed = 0, differed = 0, same = 0;
 
 	(void)rested(c, true);
 	for (unsigned i = 0; i < STUCK && c->patience; i++) {
@@ -121,13 +122,15 @@ static int confirm(struct check *c, const struct part *p, struct glibc_fault *f)
 		bool quiet;
 		int rc;
 
-		pause_for(c, i);
+		/* what differs each time needs a quick look, what stays a patient one */
+		pause_for(c, i % BURST == BURST - 1 ? AT_ONCE : same);
+		same++;
 		rc = look_again(c, p, &now, &quiet);
 		if (rc != -EBADMSG)
 			return rc;
 		if (!same_fault(&now, f)) {
 			*f = now;
-			agreed = 0;
+			agreed = same = 0;
 			(void)rested(c, true);
 			if (++differed > CHANGING)
 				return -EAGAIN;

@@ -51,7 +51,7 @@ static void tell_prediction(struct context *c, struct reply *r, const struct pre
 {
 	char size[SIZE_TEXT];
 
-	if (p->known && p->moving)
+	if (p->known && p->moving && c->set.json) /* the text says `about` */
 		reply_warn(c, r, "heap-moving",
 			   "the heap changed while it was read: the prediction is near, not exact");
 	if (p->known && p->partial)
@@ -68,6 +68,13 @@ static void tell_prediction(struct context *c, struct reply *r, const struct pre
 			text_size_fine(size, p->hugetlb, c->set.bytes));
 }
 
+static const char *predicted_word(const struct prediction *p)
+{
+	if (!p->known)
+		return "";
+	return p->moving ? "predicted about " : "predicted ";
+}
+
 static void plan_text(const struct context *c, const struct allocator *a, const char *call,
 		      const struct prediction *p)
 {
@@ -77,7 +84,7 @@ static void plan_text(const struct context *c, const struct allocator *a, const 
 		a->ops->name, a->version, linkage_name(a->linkage),
 		a->owns_malloc ? ", owns malloc" : "");
 	if (p->known)
-		fprintf(c->sink->out, "predicted %s in %" PRIu64 " range%s, about %s\n",
+		fprintf(c->sink->out, "%s%s in %" PRIu64 " range%s, about %s\n", predicted_word(p),
 			text_delta(size, -(int64_t)p->bytes, c->set.bytes), p->ranges,
 			p->ranges == 1 ? "" : "s", time_format(p->duration_ns, time));
 	else
@@ -214,7 +221,7 @@ static void trim_line(const struct context *c, const struct trim_report *t)
 		text_size_fine(before, t->before.rss, raw),
 		text_size_fine(after, t->after.rss, raw),
 		rss < 0 ? sink_paint(c->sink, PAINT_GOOD) : "", text_delta(delta, rss, raw),
-		rss < 0 ? sink_plain(c->sink) : "", t->predicted.known ? "predicted " : "",
+		rss < 0 ? sink_plain(c->sink) : "", predicted_word(&t->predicted),
 		t->predicted.known ? text_delta(predicted, -(int64_t)t->predicted.bytes, raw) : "",
 		t->predicted.known ? ", " : "", time_format(ns, call),
 		held_text(&t->held, held, sizeof(held)));

@@ -259,7 +259,7 @@ int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
 				 "an earlier call still runs in the target (thread %d)", p->th.tid);
 	rc = proxy_unpark(p);
 	if (rc == -EPERM)
-		return diag_fail(d, rc, HM_NOT_PERMITTED, "traced",
+		return diag_fail(d, rc, HM_NOT_PERMITTED, "proxy-traced",
 				 "end that tracer (a debugger, strace) or let it detach",
 				 "our thread %d in the target is traced by another process",
 				 p->th.tid);
@@ -447,6 +447,12 @@ static int start_failed(struct proxy *p, int rc, const struct hm_block *b, struc
 		return diag_fail(d, -ESRCH, HM_DIED, "target-died",
 				 "look at its log or core for the cause",
 				 "process %d ended while our thread was starting", p->t->pid);
+	/* only execve(2) ends all other threads of a process that lives on */
+	if (rc == -ESRCH)
+		return diag_fail(d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
+				 "process %d has executed another program while our thread was "
+				 "starting",
+				 p->t->pid);
 	if (rc == -EMFILE)
 		return cause_fail(
 			d, rc, CAUSE_LIMIT_FILES,

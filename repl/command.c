@@ -155,6 +155,13 @@ static int audit(struct run *r, const char *phase, const char *result, struct di
 	return audit_write(r->c->audit, &record, d);
 }
 
+/* What execve(2) can make of a command: threads and memory are gone, the process is not. */
+static bool may_be_execve(const struct diag *d)
+{
+	return d->exit == HM_INTERNAL || d->exit == HM_GONE || d->exit == HM_DIED ||
+	       strncmp(d->code, "proxy-", 6) == 0;
+}
+
 /*
  * The target's end can show anywhere, as ESRCH or worse; it is no fault of ours then. Refusals that
  * name a cause are believed unless the kernel shows it on its way out.
@@ -162,15 +169,14 @@ static int audit(struct run *r, const char *phase, const char *result, struct di
 static int check_gone(struct run *r, int err)
 {
 	const struct process *p = r->c->process;
-	bool suspected = err == -ESRCH || r->d.exit == HM_INTERNAL ||
-			 (r->d.exit == HM_CALL_FAILED && strncmp(r->d.code, "proxy-", 6) == 0);
+	bool suspected = err == -ESRCH || may_be_execve(&r->d);
 
-	if (!p || r->d.exit == HM_DIED || r->d.exit == HM_USAGE)
+	if (!p || r->d.exit == HM_USAGE)
 		return err;
 	if (target_ending(&p->t, suspected))
-		return target_gone(&p->t, &r->d);
+		return r->d.exit == HM_DIED ? err : target_gone(&p->t, &r->d);
 	/* What was done before execve(2) is gone with the program that it was done to. */
-	if (r->d.exit == HM_INTERNAL && process_changed(p))
+	if (may_be_execve(&r->d) && process_changed(p))
 		return diag_fail(&r->d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
 				 "process %d has executed another program or loaded a library "
 				 "meanwhile",

@@ -81,7 +81,10 @@ static void all_used(struct found *v, size_t n)
 		v[i].used = true;
 }
 
-/* A thread with our name may belong to any region, and need not have its stack there yet. */
+/*
+ * A thread of ours belongs to the region that its stack is in; while it runs, or is elsewhere yet,
+ * it may belong to any.
+ */
 static void mark(struct found *v, size_t n, const struct threads *list, pid_t *tid)
 {
 	for (size_t i = 0; i < list->n; i++) {
@@ -91,10 +94,10 @@ static void mark(struct found *v, size_t n, const struct threads *list, pid_t *t
 		/* what has ended touches no memory any more, even while /proc still lists it */
 		if (th->state == 'Z' || th->state == 'X')
 			continue;
-		if (strcmp(th->name, HM_NAME) == 0)
-			all_used(v, n);
-		else if (f)
+		if (f)
 			f->used = true;
+		else if (strcmp(th->name, HM_NAME) == 0)
+			all_used(v, n);
 		else
 			continue;
 		*tid = th->tid;

@@ -262,6 +262,8 @@ static bool decode_short(struct cursor *c, unsigned op, struct insn *out)
 		return take(c, op & 1 ? (c->wide16 ? 2 : 4) : 1, &ignored);
 	if (op == 0xa8 || op == 0xa9)
 		return take(c, op & 1 ? (c->wide16 ? 2 : 4) : 1, &ignored);
+	if (op == 0x90 && low == R8)
+		return false; /* xchg r8, rax */
 	use = use_of(op);
 	if (use == UNKNOWN || use == NONE)
 		return use == NONE;
@@ -366,12 +368,13 @@ void liveness_look(liveness_reader read, void *context, uint64_t pc, unsigned ar
 		if (p.zone)
 			look_at_operand(&in, out);
 		next = p.addr + in.len;
-		/* behind a call the register may hold anything: nothing reads it there unwritten */
-		if (in.flow == CALL)
-			visit(&w, next + (uint64_t)(int64_t)in.to, p.arg, false);
-		else if (in.flow == JUMP || in.flow == BRANCH)
+		/* who calls has no red zone */
+		p.zone = p.zone && in.flow != CALL;
+		if (in.flow != NEXT && in.flow != RETURN)
 			visit(&w, next + (uint64_t)(int64_t)in.to, p.arg, p.zone);
-		if (in.flow == NEXT || in.flow == BRANCH)
+		/* behind a call too: a compiler may know that a function of the same file leaves
+		 * the register alone (gcc's -fipa-ra) */
+		if (in.flow != JUMP && in.flow != RETURN)
 			visit(&w, next, p.arg, p.zone);
 	}
 	if (w.lost)

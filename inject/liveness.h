@@ -23,10 +23,10 @@ typedef int (*liveness_reader)(void *context, uint64_t addr, void *buf, size_t l
 
 /*
  * Follows every way from pc on, the address behind a `syscall` instruction, to the return of the
- * function; arg is the argument's index, 0 to 5. Argument registers belong to the caller of a
- * function only before it is called (3.2.1), and who calls has no red zone: calls are followed into
- * the function called, and that is the end of it. Both are false where anything is met that this
- * does not know: it knows a few dozen instructions that compilers make around system calls.
+ * function; arg is the argument's index, 0 to 5. Calls are followed into the function called and
+ * behind it, where the register may still be what it was; who calls has no red zone. Both are false
+ * where anything is met that this does not know: it knows a few dozen instructions that compilers
+ * make around system calls.
  */
 void liveness_look(liveness_reader read, void *context, uint64_t pc, unsigned arg,
 		   struct liveness *out);

@@ -73,6 +73,25 @@ Test(liveness, both_ways_of_a_branch)
 	cr_expect(UNREAD(R10, 0xe8, 1, 0, 0, 0, 0xc3, 0x4d, 0x85, 0xc0, 0xc3));
 }
 
+/* A compiler that sees both functions knows which registers the one called leaves alone. */
+Test(liveness, behind_a_call)
+{
+	/* call 1f; mov (%r10),%rcx; ret; 1: add $1,%rax; ret */
+	const uint8_t kept[] = {
+		0xe8, 4, 0, 0, 0, 0x49, 0x8b, 0x0a, 0xc3, 0x48, 0x83, 0xc0, 1, 0xc3
+	};
+	/* the same with xor %r10d,%r10d in front of the read */
+	const uint8_t lost[] = { 0xe8, 7,    0,	   0,	 0,    0x45, 0x31, 0xd2, 0x49,
+				 0x8b, 0x0a, 0xc3, 0x48, 0x83, 0xc0, 1,	   0xc3 };
+	/* call 1f; mov -8(%rsp),%eax; ret; 1: ret */
+	const uint8_t zone[] = { 0xe8, 5, 0, 0, 0, 0x8b, 0x44, 0x24, 0xf8, 0xc3, 0xc3 };
+
+	cr_expect_not(unread(kept, sizeof(kept), R10));
+	cr_expect(unread(kept, sizeof(kept), R8));
+	cr_expect(unread(lost, sizeof(lost), R10));
+	cr_expect(look(zone, sizeof(zone), R10).zone_unread, "the call has written there");
+}
+
 Test(liveness, nothing_is_read_by_this)
 {
 	/* endbr64; xor %edx,%edx; ret */
@@ -88,6 +107,8 @@ Test(liveness, nothing_is_read_by_this)
 Test(liveness, the_unknown_is_no)
 {
 	cr_expect_not(UNREAD(R10, 0xf4), "hlt");
+	cr_expect_not(UNREAD(R8, 0x49, 0x90, 0xc3), "xchg %%rax,%%r8");
+	cr_expect(UNREAD(R8, 0x90, 0xf3, 0x90, 0xc3), "nop; pause");
 	cr_expect_not(UNREAD(R10, 0xff, 0xe0), "jmp *%%rax");
 	cr_expect_not(UNREAD(R10, 0xc5, 0xf8, 0x77, 0xc3), "vzeroupper");
 	cr_expect_not(UNREAD(R10, 0x90, 0x90), "the end of what can be read");

@@ -67,5 +67,5 @@ int session_call_direct(struct session *s, struct call *v, size_t n, struct diag
 		return session_give_up(s, rc ? rc : undo, "reading the results", d);
 	s->block.n_reap = 0;
 	rc = borrow_return(&s->b);
-	return rc ? session_give_up(s, rc, NULL, d) : 0;
+	return rc ? session_give_up(s, rc, RETURNING, d) : 0;
 }

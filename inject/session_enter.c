@@ -95,7 +95,7 @@ int session_give_up(struct session *s, int rc, const char *what, struct diag *d)
 	if (rc == -ESRCH || back == -ESRCH)
 		return session_died(s, d);
 	if (back)
-		return diag_internal(d, back, "giving the borrowed thread back");
+		return diag_internal(d, back, RETURNING);
 	return what ? diag_internal(d, rc, what) : rc;
 }
 

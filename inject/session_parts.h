@@ -61,6 +61,8 @@ HM_MUST_CHECK int session_unmap(struct session *s);
 /* After an error with a thread held: gives it back and returns what to report; what is NULL where d
  * is filled. */
 HM_MUST_CHECK int session_give_up(struct session *s, int rc, const char *what, struct diag *d);
+/* what, where borrow_return itself has failed */
+#define RETURNING "giving the borrowed thread back"
 /* The boot code has not ended: the thread finishes it, and what it holds there is let go of. */
 HM_MUST_CHECK int session_left_running(struct session *s, int rc, struct diag *d);
 /* -ECANCELED where the operator wants no more. */

@@ -30,7 +30,7 @@ static int create_failed(struct session *s, int boot_rc, struct diag *d)
 		return session_give_up(s, rc, "removing the region", d);
 	rc = borrow_return(&s->b);
 	if (rc)
-		return session_give_up(s, rc, NULL, d);
+		return session_give_up(s, rc, RETURNING, d);
 	/* glibc makes EAGAIN of ENOMEM */
 	if (limits_read(s->t, &room) == 0 && limits_judge_thread(&room, d))
 		return err;
@@ -93,7 +93,7 @@ int session_open_proxy(struct session *s, struct diag *d)
 		return create_failed(s, boot_rc, d);
 	rc = borrow_return(&s->b);
 	if (rc)
-		return session_give_up(s, rc, NULL, d);
+		return session_give_up(s, rc, RETURNING, d);
 	rc = proxy_start(&s->proxy, s->t, &s->r, clone, s->b.options, d);
 	if (rc)
 		return rc;

@@ -179,10 +179,8 @@ int borrow_hold(struct borrow *b, pid_t tid, uint64_t deadline)
 	rc = tracee_stop(&b->th, limit < deadline ? limit : deadline);
 	if (rc) {
 		urgent_end(&b->urgent);
-		if (rc == -ETIMEDOUT) {
+		if (rc == -ETIMEDOUT)
 			stray_add(&b->th);
-			b->th.seized = false;
-		}
 		return rc;
 	}
 	b->sp.tid = tid;
@@ -474,6 +472,17 @@ static int signal_of_application(const struct borrow *b)
 	return tracee_faulted(&b->th) ? 0 : ev->sig;
 }
 
+/* rc: how letting go of it went. */
+static void end_hold(struct borrow *b, int rc)
+{
+	urgent_end(&b->urgent);
+	if (rc == -ESRCH)
+		tracee_reap(&b->th, STOP_LIMIT);
+	/* it goes on with our code and the dead man's frame as soon as it stops */
+	if (rc == -ETIMEDOUT)
+		stray_add(&b->th);
+}
+
 int borrow_return(struct borrow *b)
 {
 	int sig = 0;
@@ -489,9 +498,7 @@ int borrow_return(struct borrow *b)
 		rc = put_back(b);
 	if (rc == 0)
 		rc = tracee_detach(&b->th, sig);
-	urgent_end(&b->urgent);
-	if (rc == -ESRCH)
-		tracee_reap(&b->th, STOP_LIMIT);
+	end_hold(b, rc);
 	if (rc == 0) {
 		b->hijacked = false;
 		account(b);
@@ -508,10 +515,8 @@ int borrow_abandon(struct borrow *b)
 	if (!b->th.stopped)
 		rc = tracee_stop(&b->th, clock_now() + STEP_LIMIT);
 	if (rc == 0 || rc == -EFAULT)
-		rc = tracee_detach(&b->th, b->th.event.kind == EV_SIGNAL ? b->th.event.sig : 0);
-	urgent_end(&b->urgent);
-	if (rc == -ESRCH)
-		tracee_reap(&b->th, STOP_LIMIT);
+		rc = tracee_release(&b->th);
+	end_hold(b, rc);
 	if (rc == 0)
 		account(b);
 	return rc;

@@ -315,7 +315,9 @@ static void let_go(struct proxy *p)
 		return;
 	rc = p->th.stopped ? 0 : tracee_stop(&p->th, clock_now() + STOP_LIMIT);
 	if (rc == 0 || rc == -EFAULT)
-		(void)!tracee_detach(&p->th, rc ? p->th.event.sig : 0);
+		(void)!tracee_release(&p->th);
+	else if (rc == -ETIMEDOUT)
+		stray_add(&p->th);
 }
 
 /* Tells the payload what to unregister before its stack goes. -EIO (before Linux 5.13): the stack
@@ -509,6 +511,8 @@ int proxy_end(struct proxy *p)
 	if (rc) {
 		close_ends(p); /* end of file: it leaves by itself, a stopped process when it is
 				  continued */
+		if (rc == -ETIMEDOUT)
+			stray_add(&p->th);
 		return rc == -EBUSY ? -EAGAIN : rc;
 	}
 	can_unmap = prepare_end(p) == 0;

@@ -23,10 +23,12 @@ static void collect(void)
 	(void)stray_collect();
 }
 
-void stray_add(const struct tracee *th)
+void stray_add(struct tracee *th)
 {
-	if (strays < STRAY_MAX)
-		stray[strays++] = *th;
+	if (strays == STRAY_MAX)
+		return;
+	stray[strays++] = *th;
+	th->seized = false;
 	wait_meanwhile(collect);
 }
 
@@ -41,7 +43,7 @@ static int let_go(struct tracee *th)
 		if (memcmp(&regs, &back, sizeof(regs)) != 0)
 			rc = tracee_set_regs(th, &back);
 	}
-	return rc ? rc : tracee_detach(th, th->event.kind == EV_SIGNAL ? th->event.sig : 0);
+	return rc ? rc : tracee_release(th);
 }
 
 size_t stray_collect(void)

@@ -11,15 +11,16 @@
  * Threads that were asked to stop and did not, because the kernel would not let them
  * (uninterruptible sleep) or they got no CPU. The request cannot be taken back: they stop when they
  * come out, and somebody must let them go then. wait_event does so while it waits; who waits
- * otherwise calls stray_collect or stray_sleep. The list belongs to the calling thread, as tracing
+ * otherwise calls stray_collect or stray_sleep. One that runs code of ours goes on with that, and
+ * gives itself back. The list belongs to the calling thread, as tracing
  * does.
  */
 #define STRAY_MAX 8
 
 /* Is there room for one more? If not, nobody may be asked to stop. */
 bool stray_room(void);
-/* Takes a seized thread over. */
-void stray_add(const struct tracee *th);
+/* Takes a seized thread over; if there is no room it stays the caller's. */
+void stray_add(struct tracee *th);
 /* Lets go of those that have stopped by now; returns how many are still stuck. To be called from
  * time to time. */
 size_t stray_collect(void);

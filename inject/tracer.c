@@ -145,27 +145,40 @@ bool tracee_faulted(const struct tracee *t)
 	return request(PTRACE_GETSIGINFO, t->tid, 0, (uintptr_t)&si) || si.si_code > 0;
 }
 
+static int stop_signal(const struct tracee *t)
+{
+	return t->event.kind == EV_SIGNAL ? t->event.sig : 0;
+}
+
 /* The kernel queues a signal again, as it was, that is blocked when its tracer lets it through
  * (kernel/signal.c, ptrace_signal). */
-static int put_off(struct tracee *t, int req)
+static int put_off(struct tracee *t)
 {
+	int sig = stop_signal(t);
 	uint64_t mask;
-	int rc = tracee_mask(t, &mask);
+	int rc;
 
-	if (rc == 0)
-		rc = tracee_set_mask(t, mask | (uint64_t)1 << (t->event.sig - 1));
-	return rc ? rc : tracee_resume(t, req, t->event.sig);
+	if (!sig || !t->lent || sig == SIG_GLIBC_SETXID || sig == SIGSTOP)
+		return 0;
+	rc = tracee_mask(t, &mask);
+	return rc ? rc : tracee_set_mask(t, mask | (uint64_t)1 << (sig - 1));
 }
 
 int tracee_pass(struct tracee *t, int req)
 {
-	int sig = t->event.kind == EV_SIGNAL ? t->event.sig : 0;
+	int rc;
 
-	if (!sig || !t->lent || sig == SIG_GLIBC_SETXID || sig == SIGSTOP)
-		return tracee_resume(t, req, sig);
-	if (tracee_faulted(t))
+	if (t->lent && tracee_faulted(t))
 		return -EFAULT;
-	return put_off(t, req);
+	rc = put_off(t);
+	return rc ? rc : tracee_resume(t, req, stop_signal(t));
+}
+
+int tracee_release(struct tracee *t)
+{
+	int rc = tracee_faulted(t) ? 0 : put_off(t);
+
+	return rc ? rc : tracee_detach(t, stop_signal(t));
 }
 
 int tracee_detach(struct tracee *t, int sig)

@@ -75,6 +75,11 @@ HM_MUST_CHECK int tracee_wait(struct tracee *t, uint64_t deadline,
 			      const volatile sig_atomic_t *cancel);
 /* Lets go of a stopped thread. A thread that is gone meanwhile is no error. */
 HM_MUST_CHECK int tracee_detach(struct tracee *t, int sig);
+/*
+ * The same with the signal that it is stopped for, which stays off code of ours as in tracee_pass;
+ * but a fault is the target's now.
+ */
+HM_MUST_CHECK int tracee_release(struct tracee *t);
 
 /*
  * A request has failed because the thread is gone: collects it, waiting until limit_ns from now at

@@ -53,6 +53,7 @@ static pid_t stray_make(void)
 	cr_assert_eq(tracee_stop(&th, clock_now() + 20 * NS_PER_MS), -ETIMEDOUT,
 		     "it was not stuck");
 	stray_add(&th);
+	cr_assert(!th.seized, "it has been taken over");
 	cr_assert(is_traced(pid));
 	return pid;
 }
@@ -86,6 +87,49 @@ Test(stray, is_let_go_while_we_wait_for_another)
 	cr_assert(!is_traced(pid), "it still stands there");
 	wait_end(&old);
 	end(other);
+	end(pid);
+}
+
+static volatile sig_atomic_t *handled;
+
+static void handler(int sig)
+{
+	(void)sig;
+	*handled = 1;
+}
+
+static void catch_then_sleep(void *flag)
+{
+	handled = flag;
+	signal(SIGSEGV, handler);
+	child_sleep(NULL);
+}
+
+/* A signal that somebody has sent starts no handler where code of ours runs, and is not lost. */
+Test(stray, takes_no_handler_into_code_of_ours)
+{
+	sig_atomic_t *flag = child_shared(sizeof(*flag));
+	pid_t pid = child_start(catch_then_sleep, flag);
+	struct proc_status st;
+	struct target t;
+	struct tracee th;
+	struct diag d = { 0 };
+
+	cr_assert(child_reach(pid, pid, 'S'));
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	cr_assert_eq(tracee_seize(&th, pid, 0), 0);
+	cr_assert_eq(kill(pid, SIGSEGV), 0);
+	cr_assert_eq(tracee_wait(&th, clock_now() + 20 * NS_PER_SEC, NULL), 0);
+	cr_assert_eq(th.event.kind, EV_SIGNAL);
+	th.lent = true;
+	stray_add(&th);
+	cr_assert_eq(stray_collect(), 0);
+	cr_assert(!is_traced(pid));
+	cr_assert(child_reach(pid, pid, 'S'));
+	cr_assert_eq(status_read(t.procfd, "status", &st), 0);
+	cr_expect_eq(*flag, 0, "its handler has run");
+	cr_expect((st.sig_pending | st.shd_pending) >> (SIGSEGV - 1) & 1, "the signal is gone");
+	target_close(&t);
 	end(pid);
 }
 

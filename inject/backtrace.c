@@ -8,6 +8,7 @@
 
 #include "cause.h"
 #include "clock.h"
+#include "mem.h"
 #include "preflight.h"
 #include "stray.h"
 #include "syscalls.h"
@@ -41,14 +42,13 @@ static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
 }
 
 /* The thread goes back to its call; one that a mere stop has interrupted is healed. */
-static int let_go(struct waited *w, const struct target *t, struct tracee *th,
-		  const arch_regs *stopped)
+static int let_go(struct waited *w, int memfd, struct tracee *th, const arch_regs *stopped)
 {
 	arch_regs regs;
 	int back, rc = 0;
 
 	waited_regs(w, stopped, &regs);
-	waited_write(w, t, &regs);
+	waited_write(w, memfd, &regs);
 	if (w->marked || memcmp(&regs, stopped, sizeof(regs)) != 0)
 		rc = tracee_set_regs(th, &regs);
 	/* also without them: a call that ends early is better than a thread that stays stopped */
@@ -56,8 +56,9 @@ static int let_go(struct waited *w, const struct target *t, struct tracee *th,
 	return rc ? rc : back;
 }
 
-static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid, struct frame *v,
-			   size_t max, size_t *n, bool *complete, struct held *held)
+static int hold_and_unwind(const struct target *t, int memfd, struct unwinder *u, pid_t tid,
+			   struct frame *v, size_t max, size_t *n, bool *complete,
+			   struct held *held)
 {
 	struct urgent urgent = { 0 };
 	struct proc_status st;
@@ -89,7 +90,7 @@ static int hold_and_unwind(const struct target *t, struct unwinder *u, pid_t tid
 	}
 	waited_stop(&wait, t, &th, &regs);
 	rc = unwinder_run(u, &regs, v, max, n, complete);
-	back = let_go(&wait, t, &th, &regs);
+	back = let_go(&wait, memfd, &th, &regs);
 	held->last_ns = held->max_ns = held->total_ns = clock_now() - th.stopped_at;
 	held->threads = 1;
 	if (wait.anew) {
@@ -109,7 +110,7 @@ int backtrace_thread(const struct target *t, const struct modules *mods, pid_t t
 	struct unwinder *u;
 	sigset_t old;
 	char path[32];
-	int rc;
+	int memfd, rc;
 
 	*n = 0;
 	*complete = false;
@@ -121,9 +122,13 @@ int backtrace_thread(const struct target *t, const struct modules *mods, pid_t t
 	rc = unwinder_new(t->pid, mods, &u);
 	if (rc)
 		return diag_internal(d, rc, "preparing to unwind");
+	/* without it a wait may begin anew; why we may not is told by what follows */
+	memfd = mem_open_force(t->procfd);
 	wait_begin(&old);
-	rc = hold_and_unwind(t, u, tid, v, max, n, complete, held);
+	rc = hold_and_unwind(t, memfd, u, tid, v, max, n, complete, held);
 	wait_end(&old);
+	if (memfd >= 0)
+		close(memfd);
 	unwinder_free(u);
 	return rc ? explain(t, tid, rc, d) : 0;
 }

@@ -444,7 +444,7 @@ static int put_back(struct borrow *b)
 	int rc;
 
 	waited_regs(&b->wait, &b->saved.regs, &regs);
-	waited_write(&b->wait, b->t, &regs);
+	waited_write(&b->wait, b->memfd, &regs);
 	if (b->hijacked) {
 		rc = tracee_set_xstate(&b->th, b->saved.xstate, b->saved.xlen);
 		if (rc == 0)

@@ -28,6 +28,7 @@ static int read_code(void *context, uint64_t addr, void *buf, size_t len)
 static void look_at_code(struct waited *w, const struct target *t, uint64_t pc, unsigned which)
 {
 	w->pc = pc;
+	w->looked = which;
 	liveness_look(read_code, (void *)(uintptr_t)t, pc, which, &w->code);
 }
 
@@ -168,8 +169,10 @@ void waited_stop(struct waited *w, const struct target *t, const struct tracee *
 		arg[i] = arch_syscall_arg(regs, i);
 	w->form = timeout_form(w->nr, arg, &w->which);
 	w->can_mark = false;
-	/* it was on its way into the call when it was looked at */
-	if (w->form != TIMEOUT_NONE && w->form != TIMEOUT_WRITTEN && arch_pc(regs) != w->pc)
+	/* it was on its way into the call when it was looked at, or in another one that is made at
+	 * the same place (syscall(2)) */
+	if (w->form != TIMEOUT_NONE && w->form != TIMEOUT_WRITTEN &&
+	    (arch_pc(regs) != w->pc || w->which != w->looked))
 		look_at_code(w, t, arch_pc(regs), w->which);
 	/* in memory that the kernel could not write the rest to */
 	if (w->form == TIMEOUT_WRITTEN && arch_result(regs) == -EINTR)
@@ -216,7 +219,7 @@ void waited_regs(const struct waited *w, const arch_regs *stopped, arch_regs *ou
 	arch_set_syscall_arg(out, w->which, reg);
 }
 
-void waited_write(struct waited *w, const struct target *t, arch_regs *out)
+void waited_write(struct waited *w, int memfd, arch_regs *out)
 {
 	uint64_t addr = timeout_note_addr(arch_sp(out)), left = left_of(w, clock_now());
 	struct timeout_note n;
@@ -224,13 +227,13 @@ void waited_write(struct waited *w, const struct target *t, arch_regs *out)
 	timeout_note_fill(&n, addr, w->nr, w->arg, w->end_ns, left, w->ring);
 	if (w->form == TIMEOUT_WRITTEN) {
 		/* as the kernel would have written it, had the stop come only now */
-		(void)!mem_write(t->pid, w->arg, &n.left, sizeof(n.left));
+		(void)!mem_write_force(memfd, w->arg, &n.left, sizeof(n.left));
 		return;
 	}
 	if (arch_syscall_arg(out, w->which) == w->arg || w->form == TIMEOUT_MS ||
 	    w->form == TIMEOUT_NONE)
 		return;
-	if (mem_write(t->pid, addr, &n, sizeof(n))) {
+	if (mem_write_force(memfd, addr, &n, sizeof(n))) {
 		arch_set_syscall_arg(out, w->which, w->arg);
 		w->anew = true;
 	}

@@ -23,6 +23,7 @@ struct waited {
 	struct slept slept;
 	bool filtered;
 	uint64_t pc;
+	unsigned looked;      /* for which argument */
 	struct liveness code; /* what it reads from there on */
 	/* since the stop */
 	enum timeout_form form;
@@ -59,7 +60,8 @@ uint64_t waited_so_far(const struct waited *w);
 void waited_regs(const struct waited *w, const arch_regs *stopped, arch_regs *out);
 /*
  * Before they are put back: writes what is left where out points to. Should that fail, out is made
- * to point to the application's own timeout again, and the wait begins anew.
+ * to point to the application's own timeout again, and the wait begins anew. memfd is from
+ * mem_open_force: another program that the process may execute meanwhile is not written to.
  */
-void waited_write(struct waited *w, const struct target *t, arch_regs *out);
+void waited_write(struct waited *w, int memfd, arch_regs *out);
 #endif

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ipc.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../inject/clock.h"
+#include "../../inject/mem.h"
 #include "child.h"
 
 #define TIMEOUT_MS_WANTED 400
@@ -91,8 +93,10 @@ static bool hit(const struct target *t, bool *anew)
 	struct waited w;
 	struct thread th;
 	struct tracee tr;
+	int memfd = mem_open_force(t->procfd);
 	bool in;
 
+	cr_assert_geq(memfd, 0);
 	cr_assert_eq(thread_read(t, t->pid, &th), 0);
 	waited_prepare(&w, t, &th, false);
 	cr_assert_eq(tracee_seize(&tr, t->pid, PTRACE_O_TRACESYSGOOD), 0);
@@ -102,9 +106,10 @@ static bool hit(const struct target *t, bool *anew)
 	in = w.form != TIMEOUT_NONE;
 	*anew |= w.anew;
 	waited_regs(&w, &regs, &back);
-	waited_write(&w, t, &back);
+	waited_write(&w, memfd, &back);
 	cr_assert_eq(tracee_set_regs(&tr, &back), 0);
 	cr_assert_eq(tracee_detach(&tr, 0), 0);
+	close(memfd);
 	return in;
 }
 
@@ -160,4 +165,42 @@ Test(waited, a_timespec)
 Test(waited, an_argument_that_is_read_again)
 {
 	check_wait(RAW, 0, 0, false);
+}
+
+static void exec_when_told(void *go)
+{
+	while (!__atomic_load_n((uint32_t *)go, __ATOMIC_SEQ_CST))
+		sched_yield();
+	execlp("sleep", "sleep", "60", (char *)NULL);
+	_exit(1);
+}
+
+/* The thread that we hold may be gone in an execve(2) of another one. */
+Test(waited, another_program_is_not_written_to)
+{
+	uint32_t *go = child_shared(sizeof(*go));
+	pid_t pid = child_start(exec_when_told, go);
+	uint64_t before[2], after[2];
+	arch_regs regs = { 0 };
+	struct waited w = { .form = TIMEOUT_WRITTEN };
+	struct thread th;
+	struct target t;
+	struct diag d;
+	int memfd;
+
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	memfd = mem_open_force(t.procfd);
+	cr_assert_geq(memfd, 0);
+	__atomic_store_n(go, 1, __ATOMIC_SEQ_CST);
+	cr_assert(child_reach_call(pid, pid, SYS_clock_nanosleep));
+	cr_assert_eq(thread_read(&t, pid, &th), 0);
+	w.arg = th.sp;
+	w.end_ns = clock_now() + 1234 * NS_PER_SEC;
+	cr_assert_eq(mem_read(pid, th.sp, before, sizeof(before)), 0);
+	waited_write(&w, memfd, &regs);
+	cr_assert_eq(mem_read(pid, th.sp, after, sizeof(after)), 0);
+	cr_expect_arr_eq(before, after, sizeof(before));
+	close(memfd);
+	target_close(&t);
+	child_end(pid);
 }

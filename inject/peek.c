@@ -42,7 +42,8 @@ struct peek {
 	size_t ranges;
 	size_t wide;	/* pages in a window */
 	uint64_t round; /* grows with each refresh: older slots and windows do not count */
-	uint64_t next;	/* the page behind the last that was read */
+	uint64_t next;	/* the page behind the last that were read */
+	uint64_t first; /* of those */
 	size_t ahead;
 	struct window *window;
 	struct slot *slot;
@@ -84,8 +85,8 @@ static int take_ranges(struct peek *p, const struct maps *maps)
 	return 0;
 }
 
-/* The end of the range that holds addr, 0 if there is none. */
-static uint64_t range_end(const struct peek *p, uint64_t addr)
+/* The range that holds addr, or NULL. */
+static const struct range *range_of(const struct peek *p, uint64_t addr)
 {
 	size_t lo = 0, hi = p->ranges;
 
@@ -97,9 +98,9 @@ static uint64_t range_end(const struct peek *p, uint64_t addr)
 		else if (addr >= p->range[mid].end)
 			lo = mid + 1;
 		else
-			return p->range[mid].end;
+			return &p->range[mid];
 	}
-	return 0;
+	return NULL;
 }
 
 static int window_of(struct peek *p, uint64_t page, const struct window **out)
@@ -120,34 +121,59 @@ static int window_of(struct peek *p, uint64_t page, const struct window **out)
 	return 0;
 }
 
-/* How many pages from page on to read at once: more where they are read one after another, as far
- * as they are present and next to each other in the store. */
-static size_t run_length(struct peek *p, const struct window *w, uint64_t page, uint64_t end)
+/*
+ * Which pages to read at once: more where they are read one after another, upwards or, as a list of
+ * blocks that were freed in order is walked, downwards; as far as they are present, in the range r
+ * and next to each other in the store. *first is the lowest of them, page is one.
+ */
+static size_t run_of(struct peek *p, const struct window *w, uint64_t page, const struct range *r,
+		     uint64_t *first)
 {
+	bool down = page + 1 == p->first;
 	size_t n = 1;
 
-	p->ahead = page == p->next ? p->ahead * 2 : 1;
+	*first = page;
+	p->ahead = down || page == p->next ? p->ahead * 2 : 1;
 	if (p->ahead > GROUP)
 		p->ahead = GROUP;
-	while (n < p->ahead && page + n < end && (page + n) % GROUP &&
+	while (!down && n < p->ahead && page + n < r->end / PAGE && (page + n) % GROUP &&
 	       (w->flags[page + n - w->first] & PAGE_PRESENT))
 		n++;
+	while (down && n<p->ahead && * first> r->start / PAGE && *first % GROUP &&
+	       (w->flags[*first - 1 - w->first] & PAGE_PRESENT)) {
+		--*first;
+		n++;
+	}
 	return n;
 }
 
-static int fetch(struct peek *p, const struct window *w, uint64_t page, uint64_t end)
+/* Reads n pages of one group. How many of them could be read, or -errno. */
+static ssize_t store(struct peek *p, uint64_t first, size_t n)
 {
-	size_t at = slot_of(page), n = run_length(p, w, page, end);
-	ssize_t got = mem_read_some(p->t->pid, page * PAGE, p->bytes + at * PAGE, n * PAGE);
+	size_t at = slot_of(first);
+	ssize_t got = mem_read_some(p->t->pid, first * PAGE, p->bytes + at * PAGE, n * PAGE);
 	size_t whole = got > 0 ? (size_t)got / PAGE : 0;
 
 	/* what lies there is overwritten in any case */
 	for (size_t i = 0; i < n; i++)
-		p->slot[at + i] = (struct slot){ page + i, i < whole ? p->round : 0 };
-	p->next = page + n;
+		p->slot[at + i] = (struct slot){ first + i, i < whole ? p->round : 0 };
+	p->next = first + n;
+	p->first = first;
+	return got < 0 ? got : (ssize_t)whole;
+}
+
+static int fetch(struct peek *p, const struct window *w, uint64_t page, const struct range *r)
+{
+	uint64_t first;
+	size_t n = run_of(p, w, page, r, &first);
+	ssize_t got = store(p, first, n);
+
+	/* one below it went away meanwhile: this one alone */
+	if (first < page && (got < 0 || first + (uint64_t)got <= page))
+		got = store(p, page, 1);
 	if (got < 0)
 		return (int)got;
-	return whole ? 0 : -EFAULT;
+	return got ? 0 : -EFAULT;
 }
 
 /* The bytes of one page; they stay until the next call. NULL in *out: zeros. */
@@ -155,20 +181,20 @@ static int page_of(struct peek *p, uint64_t page, const unsigned char **out)
 {
 	size_t at = slot_of(page);
 	const struct window *w;
-	uint64_t end;
+	const struct range *r;
 	int rc;
 
 	*out = p->bytes + at * PAGE;
 	if (p->slot[at].round == p->round && p->slot[at].page == page)
 		return 0;
-	end = range_end(p, page * PAGE);
-	if (!end)
+	r = range_of(p, page * PAGE);
+	if (!r)
 		return -EFAULT;
 	rc = window_of(p, page, &w);
 	if (rc)
 		return rc;
 	if (w->flags[page - w->first] & PAGE_PRESENT)
-		return fetch(p, w, page, end / PAGE);
+		return fetch(p, w, page, r);
 	*out = NULL;
 	return w->flags[page - w->first] & PAGE_SWAPPED ? -ENODATA : 0;
 }

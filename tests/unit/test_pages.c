@@ -185,6 +185,14 @@ Test(peek, leaves_untouched_pages_untouched)
 		cr_expect_eq(buf[i * PAGE], want, "page %zu", i);
 		cr_expect_eq(buf[i * PAGE + PAGE - 1], want, "page %zu", i);
 	}
+	/* downwards, as a list of blocks freed in order is walked */
+	r->refresh(r->ctx);
+	for (size_t i = PAGES; i-- > 0;) {
+		unsigned char piece[48];
+
+		cr_assert_eq(r->read(r->ctx, s.at + i * PAGE, piece, sizeof(piece)), 0);
+		cr_assert_eq(memcmp(piece, buf + i * PAGE, sizeof(piece)), 0, "page %zu", i);
+	}
 	/* pieces, in any order, more than are kept */
 	for (size_t i = 0; i < 3000; i++) {
 		size_t at = i * 104729 % (PAGES * PAGE - 48);

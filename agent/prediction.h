@@ -7,7 +7,7 @@
 /* What a trim of one allocator would return, found out without a call. */
 struct prediction {
 	bool known;		  /* else nothing here can be said */
-	uint64_t bytes;		  /* by which Rss + Swap will fall */
+	uint64_t bytes;		  /* by which Anonymous + Swap will fall */
 	uint64_t ranges;	  /* given back one by one */
 	uint64_t duration_ns;	  /* estimated */
 	uint64_t locked, hugetlb; /* bytes that are free, but that no call returns */

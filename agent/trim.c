@@ -24,10 +24,14 @@ static int minflt_read(const struct target *t, uint64_t *out)
 	return rc;
 }
 
-/* Rss + Swap: memory that was swapped out and is given back lowers only the latter. */
+/*
+ * Anonymous + Swap: memory that was swapped out and is given back lowers only the latter. Not Rss:
+ * the pages of libc's code that the call itself needs come into it, and are nothing that a trim
+ * took back.
+ */
 static int64_t returned(const struct usage *before, const struct usage *after)
 {
-	return (int64_t)(before->rss + before->swap) - (int64_t)(after->rss + after->swap);
+	return (int64_t)(before->anon + before->swap) - (int64_t)(after->anon + after->swap);
 }
 
 /* After these the target cannot be asked again, or must not be. */

@@ -4,7 +4,10 @@
 #include "../inject/usage.h"
 #include "process.h"
 
-/* A trim and its measured effect. Bytes; returned counts Rss + Swap and may be negative. */
+/*
+ * A trim and its measured effect. Bytes; returned counts Anonymous + Swap and may be
+ * negative.
+ */
 struct trim_report {
 	struct usage before, after;
 	int64_t returned_bytes;

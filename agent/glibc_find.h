@@ -22,6 +22,7 @@ struct glibc_par {
 	uint64_t mmapped_mem, max_mmapped_mem;	 /* bytes in mmapped chunks, now and at most */
 	uint64_t sbrk_base;			 /* where the main heap begins, 0 without one */
 	uint64_t tcache_max_bytes, tcache_count; /* 0 before 2.26 */
+	uint64_t thp_pagesize; /* top moves in steps of it: a power of two; 0: of pages */
 	int n_mmaps, n_mmaps_max, max_n_mmaps;
 	bool no_dyn_threshold;
 };

@@ -14,12 +14,12 @@ static const struct glibc_state_row states[] = {
 };
 
 static const struct glibc_par_row pars[] = {
-	/* releases  n_mmaps  mmapped_mem  sbrk_base  tcache_bins  size */
-	{ 35, 42,    60,      80,           96,       104,         136 },
-	{ 43, 43,    68,      88,          104,       112,         144 },
-	{ 26, 34,    40,      56,           72,        80,         112 },
-	{ 24, 25,    40,      56,           72, GLIBC_NONE,         80 },
-	{ 17, 23,    40,      56,           80, GLIBC_NONE,         88 },
+	/* releases  thp_page    n_mmaps  mmapped_mem  sbrk_base  tcache_bins  size */
+	{ 35, 42,    40,         60,      80,           96,       104,         136 },
+	{ 43, 43,    48,         68,      88,          104,       112,         144 },
+	{ 26, 34,    GLIBC_NONE, 40,      56,           72,        80,         112 },
+	{ 24, 25,    GLIBC_NONE, 40,      56,           72, GLIBC_NONE,         80 },
+	{ 17, 23,    GLIBC_NONE, 40,      56,           80, GLIBC_NONE,         88 },
 };
 
 static const struct glibc_tcache_row tcaches[] = {

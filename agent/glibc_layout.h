@@ -35,8 +35,9 @@ struct glibc_state_row {
 /* mp_: trim_threshold at 0, top_pad 8, mmap_threshold 16, arena_test 24, arena_max 32. */
 struct glibc_par_row {
 	uint8_t first, last;
-	uint16_t n_mmaps;     /* int; n_mmaps_max, max_n_mmaps and no_dyn_threshold follow */
-	uint16_t mmapped_mem; /* max_mmapped_mem follows */
+	uint16_t thp_pagesize; /* hp_pagesize follows */
+	uint16_t n_mmaps;      /* int; n_mmaps_max, max_n_mmaps and no_dyn_threshold follow */
+	uint16_t mmapped_mem;  /* max_mmapped_mem follows */
 	uint16_t sbrk_base;
 	uint16_t tcache_bins; /* tcache_max_bytes and tcache_count follow */
 	uint16_t size;

@@ -10,6 +10,7 @@
 
 #define COUNT_MAX (1 << 24)
 #define PAR_MAX	  144U
+#define STEP_MAX  ((uint64_t)16 << 30)
 
 static uint64_t u64(const unsigned char *b, size_t off)
 {
@@ -46,6 +47,8 @@ static void decode(const unsigned char *b, uint64_t at, const struct glibc_par_r
 		.max_mmapped_mem = u64(b, row->mmapped_mem + 8U),
 		.sbrk_base = u64(b, row->sbrk_base),
 	};
+	if (row->thp_pagesize != GLIBC_NONE)
+		out->thp_pagesize = u64(b, row->thp_pagesize);
 	if (row->tcache_bins != GLIBC_NONE) {
 		out->tcache_max_bytes = u64(b, row->tcache_bins + 8U);
 		out->tcache_count = u64(b, row->tcache_bins + 16U);
@@ -57,13 +60,20 @@ struct main_heap {
 	uint64_t end, system_mem;
 };
 
+/* The size of a huge page, as the kernel says: 2 MiB as a rule. */
+static bool step_fits(uint64_t thp_pagesize)
+{
+	return (thp_pagesize & (thp_pagesize - 1)) == 0 &&
+	       (!thp_pagesize || (thp_pagesize >= 4096 && thp_pagesize <= STEP_MAX));
+}
+
 static bool counts_fit(const struct glibc_par *p, int no_dyn)
 {
 	return p->n_mmaps >= 0 && p->n_mmaps <= p->max_n_mmaps && p->max_n_mmaps <= COUNT_MAX &&
 	       p->n_mmaps_max >= 0 && p->n_mmaps_max <= COUNT_MAX && (no_dyn == 0 || no_dyn == 1) &&
 	       p->mmapped_mem % 4096 == 0 && p->max_mmapped_mem % 4096 == 0 &&
 	       p->mmapped_mem <= p->max_mmapped_mem && (p->n_mmaps == 0) == (p->mmapped_mem == 0) &&
-	       p->arena_test < 1U << 20 && p->arena_max < 1U << 20;
+	       p->arena_test < 1U << 20 && p->arena_max < 1U << 20 && step_fits(p->thp_pagesize);
 }
 
 /* Points for how surely this is mp_; 0 it is not. */

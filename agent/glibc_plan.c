@@ -8,9 +8,12 @@
 #define READINGS   5U  /* of one arena, until it stands still */
 #define CHUNK_SIZE 48U /* sizeof(struct malloc_chunk): what mtrim keeps before a range */
 #define PAGE	   ((uint64_t)PAGES_SIZE)
-/* What a range and a page cost (one madvise(2); freeing a page), as measured. */
-#define RANGE_NS 900U
-#define PAGE_NS	 160U
+/* What it costs, as measured: a look at a free chunk; a range (one madvise(2)); freeing a page, and
+ * one that is mapped as a part of a huge page. */
+#define CHUNK_NS 15U
+#define RANGE_NS 1300U
+#define PAGE_NS	 270U
+#define HUGE_NS	 20U
 
 static uint64_t page_down(uint64_t x)
 {
@@ -58,18 +61,18 @@ static size_t merge(const struct glibc_arena *a, struct glibc_free *chunk, size_
 	return kept;
 }
 
-/* systrim: lowers the break, but only if nobody else has moved it. */
+/* systrim: lowers the break in whole steps, but only if nobody else has moved it. */
 static uint64_t lowered_from(const struct glibc_arena *a, const struct glibc_plan_opts *o,
 			     uint64_t top)
 {
-	uint64_t end = a->top + a->top_size, area;
+	uint64_t end = a->top + a->top_size, area, step = o->step ? o->step : PAGE;
 
 	if (a->index != 0 || !top || end != o->brk || end - top <= GLIBC_MINSIZE)
 		return 0;
 	area = end - top - GLIBC_MINSIZE - 1;
-	if (area <= o->pad || area - o->pad < PAGE)
+	if (area <= o->pad || area - o->pad < step)
 		return 0;
-	return end - page_down(area - o->pad);
+	return end - (area - o->pad) / step * step;
 }
 
 int glibc_plan_cuts(const struct glibc_arena *a, const struct glibc_plan_opts *o,
@@ -95,7 +98,7 @@ int glibc_plan_cuts(const struct glibc_arena *a, const struct glibc_plan_opts *o
 	return 0;
 }
 
-/* Where we are in each of the sorted lists while the pages go by. */
+/* Where we are in each of the sorted lists while the runs go by. */
 struct sweep {
 	const struct glibc_plan_opts *o;
 	const struct glibc_free *chunk;
@@ -105,88 +108,125 @@ struct sweep {
 	struct glibc_arena_plan *out;
 };
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static uint64_t overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
 {
-	uint64_t lo = a > b ? a : b, hi = a_end < b_end ? a_end : b_end;
+	uint64_t lo = a > b ? a : b, hi = least(a_end, b_end);
 
 	return lo < hi ? hi - lo : 0;
 }
 
-/* Bytes of [page, page + PAGE) that are free. */
-static uint64_t free_bytes(struct sweep *s, uint64_t page)
+static const struct span *next_cut(struct sweep *s, uint64_t at)
 {
-	uint64_t bytes = s->top ? overlap(page, page + PAGE, s->top, s->top_end) : 0;
-
-	while (s->at_chunk < s->n && s->chunk[s->at_chunk].at + s->chunk[s->at_chunk].size <= page)
-		s->at_chunk++;
-	for (size_t i = s->at_chunk; i < s->n && s->chunk[i].at < page + PAGE; i++)
-		bytes += overlap(page, page + PAGE, s->chunk[i].at,
-				 s->chunk[i].at + s->chunk[i].size);
-	return bytes;
-}
-
-static bool is_cut(struct sweep *s, uint64_t page)
-{
-	while (s->at_cut < s->cuts->n && s->cuts->v[s->at_cut].end <= page)
+	while (s->at_cut < s->cuts->n && s->cuts->v[s->at_cut].end <= at)
 		s->at_cut++;
-	return s->at_cut < s->cuts->n && s->cuts->v[s->at_cut].start <= page;
+	return s->at_cut < s->cuts->n ? &s->cuts->v[s->at_cut] : NULL;
 }
 
-static const struct glibc_pinned *pinned(struct sweep *s, uint64_t page)
+/* What ends the call for this range, or NULL. Lowering the break is munmap(2): that works on locked
+ * memory too. */
+static const struct glibc_pinned *stopped_by(struct sweep *s, const struct span *cut, bool brk)
 {
 	const struct glibc_pinned *p = s->o->pinned;
 
-	while (s->at_pin < s->o->pinned_n && p[s->at_pin].end <= page)
+	while (s->at_pin < s->o->pinned_n && p[s->at_pin].end <= cut->start)
 		s->at_pin++;
-	return s->at_pin < s->o->pinned_n && p[s->at_pin].start <= page ? &p[s->at_pin] : NULL;
+	for (size_t i = s->at_pin; i < s->o->pinned_n && p[i].start < cut->end; i++)
+		if (p[i].hugetlb || !brk)
+			return &p[i];
+	return NULL;
 }
 
-/* A page that a trim is for. Lowering the break is munmap(2): that works on locked memory too. */
-static void cut_page(struct sweep *s, uint64_t page, bool swapped)
+/* The pages [at, end) of a range that a trim is for. */
+static void cut_pages(struct sweep *s, const struct span *cut, uint64_t at, uint64_t end,
+		      unsigned flags)
 {
 	struct glibc_arena_plan *out = s->out;
-	const struct glibc_pinned *p = pinned(s, page);
-	bool brk = s->cuts->brk_from && page >= s->cuts->brk_from;
+	bool swapped = flags & PAGE_SWAPPED, brk = cut->start == s->cuts->brk_from;
+	const struct glibc_pinned *p = stopped_by(s, cut, brk);
+	uint64_t kept = p ? overlap(at, end, p->start, cut->end) : 0, gone = end - at - kept;
 
-	if (p && (p->hugetlb || !brk)) {
-		if (swapped)
-			return;
-		out->pages.pinned += PAGE;
-		*(p->hugetlb ? &out->hugetlb : &out->locked) += PAGE;
-		return;
-	}
 	if (swapped) {
-		out->swapped += PAGE;
+		out->swapped += gone;
 		return;
 	}
-	out->pages.trimmable += PAGE;
-	out->from_top += brk ? PAGE : 0;
+	out->pages.pinned += kept;
+	if (p)
+		*(p->hugetlb ? &out->hugetlb : &out->locked) += kept;
+	out->pages.trimmable += gone;
+	out->from_top += brk ? gone : 0;
+	out->huge += flags & PAGE_HUGE ? gone : 0;
+	out->resident += end - at;
+	out->free_resident += end - at;
 }
 
-static void one_page(struct sweep *s, uint64_t page, unsigned flags)
+/* A page that is free in part, or a small chunk's. */
+static void mixed_page(struct sweep *s, uint64_t page)
+{
+	uint64_t bytes = s->top ? overlap(page, page + PAGE, s->top, s->top_end) : 0;
+
+	for (size_t i = s->at_chunk; i < s->n && s->chunk[i].at < page + PAGE; i++)
+		bytes += overlap(page, page + PAGE, s->chunk[i].at,
+				 s->chunk[i].at + s->chunk[i].size);
+	s->out->pages.stranded += PAGE;
+	s->out->stranded_bytes += bytes;
+	s->out->free_resident += bytes;
+}
+
+/* The first pages of [at, end), none of which is given back, that are of one kind: returns where
+ * they end. */
+static uint64_t kept_pages(struct sweep *s, uint64_t at, uint64_t end)
 {
 	struct glibc_arena_plan *out = s->out;
-	uint64_t bytes;
+	bool top = s->top && s->top_end > at;
+	uint64_t free_at = UINT64_MAX, stop;
 
-	if (flags & PAGE_SWAPPED) {
-		if (is_cut(s, page))
-			cut_page(s, page, true);
-		return;
-	}
-	if (!(flags & PAGE_PRESENT) || (flags & PAGE_ZERO))
-		return; /* a page of zeros is shared by all and counts as nobody's */
-	bytes = free_bytes(s, page);
-	out->resident += PAGE;
-	out->free_resident += bytes;
-	if (is_cut(s, page)) {
-		cut_page(s, page, false);
-	} else if (!bytes) {
-		out->pages.live += PAGE;
-	} else if (s->top && page >= s->top && page + PAGE <= s->top_end) {
-		out->pages.top += PAGE;
+	while (s->at_chunk < s->n && s->chunk[s->at_chunk].at + s->chunk[s->at_chunk].size <= at)
+		s->at_chunk++;
+	if (s->at_chunk < s->n)
+		free_at = s->chunk[s->at_chunk].at;
+	if (top)
+		free_at = least(free_at, s->top);
+	stop = least(end, page_down(free_at));
+	if (stop > at) {
+		out->pages.live += stop - at;
+	} else if (top && s->top <= at && s->top_end >= at + PAGE) {
+		stop = least(end, page_down(s->top_end));
+		out->pages.top += stop - at;
+		out->free_resident += stop - at;
 	} else {
-		out->pages.stranded += PAGE;
-		out->stranded_bytes += bytes;
+		stop = at + PAGE;
+		mixed_page(s, at);
+	}
+	out->resident += stop - at;
+	return stop;
+}
+
+static void one_run(struct sweep *s, const struct page_run *run)
+{
+	bool swapped = run->flags & PAGE_SWAPPED;
+	uint64_t at = run->start;
+
+	/* a page of zeros is shared by all and counts as nobody's */
+	if (!swapped && (!(run->flags & PAGE_PRESENT) || (run->flags & PAGE_ZERO)))
+		return;
+	while (at < run->end) {
+		const struct span *cut = next_cut(s, at);
+		uint64_t end = run->end;
+
+		if (cut && cut->start <= at) {
+			end = least(end, cut->end);
+			cut_pages(s, cut, at, end, run->flags);
+			at = end;
+			continue;
+		}
+		if (cut)
+			end = least(end, cut->start);
+		at = swapped ? end : kept_pages(s, at, end);
 	}
 }
 
@@ -204,8 +244,7 @@ void glibc_plan_pages(const struct glibc_arena *a, const struct glibc_plan_opts 
 			   .out = out };
 
 	for (size_t i = 0; i < runs->n; i++)
-		for (uint64_t page = runs->v[i].start; page < runs->v[i].end; page += PAGE)
-			one_page(&s, page, runs->v[i].flags);
+		one_run(&s, &runs->v[i]);
 }
 
 /* ---- reading */
@@ -277,13 +316,14 @@ static int plan_arena(const struct glibc_view *v, const struct pages *pages,
 	struct page_runs runs = { 0 };
 	struct glibc_cuts cuts = { 0 };
 	struct collect k = { 0 };
-	uint64_t top = 0;
+	uint64_t top = 0, chunks;
 	int rc = walk_lists(v, a, b, &k, &out->fault), err;
 
 	out->swapped_out = rc == -ENODATA;
 	out->cut = rc == -E2BIG;
 	if (rc == -ESRCH || rc == -ENOMEM)
 		goto done;
+	chunks = k.n;
 	err = glibc_plan_cuts(a, o, k.v, &k.n, &top, &cuts);
 	if (!err)
 		err = all_runs(a, &cuts, top, pages, &runs);
@@ -293,6 +333,7 @@ static int plan_arena(const struct glibc_view *v, const struct pages *pages,
 	}
 	out->partial = a->open;
 	out->ranges = cuts.n;
+	out->chunks = chunks;
 	glibc_plan_pages(a, o, k.v, k.n, top, &cuts, &runs, out);
 done:
 	pages_free_runs(&runs);
@@ -335,7 +376,9 @@ static void add_up(struct glibc_arena_plan *sum, const struct glibc_arena_plan *
 	sum->pages.top += a->pages.top;
 	sum->resident += a->resident;
 	sum->ranges += a->ranges;
+	sum->chunks += a->chunks;
 	sum->from_top += a->from_top;
+	sum->huge += a->huge;
 	sum->swapped += a->swapped;
 	sum->locked += a->locked;
 	sum->hugetlb += a->hugetlb;
@@ -364,6 +407,14 @@ static int read_arena(const struct glibc_view *v, const struct pages *pages,
 	return rc < 0 ? rc : 0;
 }
 
+static uint64_t estimate(const struct glibc_arena_plan *t)
+{
+	uint64_t small = t->pages.trimmable - t->huge + t->swapped;
+
+	return t->chunks * CHUNK_NS + t->ranges * RANGE_NS + small / PAGE * PAGE_NS +
+	       t->huge / PAGE * HUGE_NS;
+}
+
 int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
 		    const struct glibc_plan_opts *o, const struct glibc_budget *budget,
 		    struct glibc_plan *out)
@@ -386,8 +437,7 @@ int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
 		out->arenas++;
 		add_up(&out->total, &out->arena[i]);
 	}
-	out->estimate_ns = out->total.ranges * RANGE_NS +
-			   (out->total.pages.trimmable + out->total.swapped) / PAGE * PAGE_NS;
+	out->estimate_ns = estimate(&out->total);
 done:
 	glibc_ring_free(&ring);
 	return rc;

@@ -10,7 +10,10 @@
  * (malloc/malloc.c, the same from 2.17 to 2.43), and which pages are in memory.
  */
 
-/* Memory that a trim cannot give back: madvise(2) refuses locked and hugetlb mappings. */
+/*
+ * Memory that a trim cannot give back: madvise(2) refuses locked and hugetlb mappings, and ends
+ * there: what of the same range lies behind is not given back either.
+ */
 struct glibc_pinned {
 	uint64_t start, end; /* of the mapping */
 	bool hugetlb;	     /* else it is locked */
@@ -18,7 +21,8 @@ struct glibc_pinned {
 
 struct glibc_plan_opts {
 	uint64_t pad;
-	uint64_t brk;			   /* end of the program's break area; 0: it has none */
+	uint64_t brk;			   /* the program's break; 0: it has none */
+	uint64_t step;			   /* mp_.thp_pagesize; 0: the break moves by pages */
 	const struct glibc_pinned *pinned; /* by address */
 	size_t pinned_n;
 };
@@ -28,7 +32,7 @@ struct glibc_classes {
 	uint64_t live;	    /* holds nothing that is free */
 	uint64_t stranded;  /* holds free and used bytes, or less than what a trim returns */
 	uint64_t trimmable; /* what a trim returns */
-	uint64_t pinned;    /* it would, were the memory not locked or of huge pages */
+	uint64_t pinned;    /* it would, were none of the range locked or of huge pages */
 	uint64_t top;	    /* of the chunk at the end that a trim leaves alone */
 };
 
@@ -38,8 +42,10 @@ struct glibc_arena_plan {
 	uint64_t attached; /* threads */
 	struct glibc_classes pages;
 	uint64_t resident;	  /* the sum of the classes */
+	uint64_t chunks;	  /* free ones, as they are in the lists */
 	uint64_t ranges;	  /* that a trim gives back one by one, resident or not */
 	uint64_t from_top;	  /* the part of trimmable that lowers the break */
+	uint64_t huge;		  /* the part of trimmable that is mapped as huge pages */
 	uint64_t swapped;	  /* bytes in swap that a trim drops as well */
 	uint64_t locked, hugetlb; /* the two parts of pinned */
 	uint64_t free_resident;	  /* bytes of free chunks and top that are in memory */

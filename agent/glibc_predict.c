@@ -13,15 +13,24 @@
 /* A heap that takes longer to read than this is read in part. */
 #define LIMIT (2 * NS_PER_SEC)
 
-/* The break area may be several mappings, where a part of it is locked. */
-static uint64_t find_brk(const struct maps *m)
+/*
+ * The break. The kernel's [heap] ends with it, rounded up, but goes on where it was merged with
+ * other memory behind; systrim asks sbrk(0), which is libc's own variable (misc/sbrk.c). The area
+ * may be several mappings, where a part of it is locked.
+ */
+static uint64_t find_brk(const struct maps *m, const struct glibc_view *v, const struct module *mod)
 {
-	uint64_t end = 0;
+	uint64_t start = UINT64_MAX, end = 0, brk;
+	struct symbol sym;
 
 	for (size_t i = 0; i < m->n; i++)
-		if (strcmp(m->v[i].name, "[heap]") == 0)
+		if (strcmp(m->v[i].name, "[heap]") == 0) {
+			start = end ? start : m->v[i].start;
 			end = m->v[i].end;
-	return end;
+		}
+	if (module_symbol(mod, "__curbrk", &sym) || v->r->read(v->r->ctx, sym.addr, &brk, 8))
+		return end;
+	return brk > start && brk <= end ? brk : end;
 }
 
 /* Mappings that madvise(2) refuses: only looked for where there are some. */
@@ -78,13 +87,15 @@ static int plan(struct process *p, const struct glibc_view *v, struct glibc_plan
 int glibc_plan_live(struct process *p, const struct allocator *a, uint64_t pad,
 		    struct glibc_plan *out, struct diag *d)
 {
-	struct glibc_plan_opts o = { .pad = pad, .brk = find_brk(&p->maps) };
+	struct glibc_plan_opts o = { .pad = pad };
 	struct glibc_live live;
 	int rc = glibc_live_open(p, a, &live, d);
 
 	*out = (struct glibc_plan){ 0 };
 	if (rc)
 		return rc;
+	o.brk = find_brk(&p->maps, &live.view, a->mod);
+	o.step = live.view.par.thp_pagesize;
 	rc = plan(p, &live.view, &o, out, d);
 	glibc_live_close(&live);
 	return rc;

@@ -288,6 +288,8 @@ static void build_par(struct fake *m)
 	put32(m, m->mp + m->par->n_mmaps + 4U, 65536);
 	put32(m, m->mp + m->par->n_mmaps + 8U, 2);
 	fake_put(m, m->mp + m->par->sbrk_base, MAIN_AT);
+	if (m->par->thp_pagesize != GLIBC_NONE)
+		fake_put(m, m->mp + m->par->thp_pagesize, 0x200000);
 	if (m->par->tcache_bins == GLIBC_NONE)
 		return;
 	fake_put(m, m->mp + m->par->tcache_bins, 64);

@@ -23,6 +23,7 @@ static void found(int version, unsigned threads, int hint)
 	cr_expect_eq(v.par.at, m.mp, "2.%d hint %d: mp_ at %#llx", version, hint,
 		     (unsigned long long)v.par.at);
 	cr_expect_eq(v.par.sbrk_base, m.arena[0].heap, "2.%d hint %d", version, hint);
+	cr_expect_eq(v.par.thp_pagesize, version >= 35 ? 0x200000 : 0, "2.%d", version);
 	cr_expect_eq(v.par.n_mmaps, 1);
 	cr_expect_eq(v.par.mmapped_mem, 0x301000);
 	cr_expect_eq(v.par.trim_threshold, 128U * 1024);

@@ -21,16 +21,36 @@ struct planned {
 	size_t n;
 };
 
-/* Plans with the pages [BASE, BASE + pages) in memory. */
+static void same(const struct glibc_arena_plan *a, const struct glibc_arena_plan *b)
+{
+	cr_assert_eq(memcmp(&a->pages, &b->pages, sizeof(a->pages)), 0);
+	cr_assert_eq(a->resident, b->resident);
+	cr_assert_eq(a->from_top, b->from_top);
+	cr_assert_eq(a->huge, b->huge);
+	cr_assert_eq(a->swapped, b->swapped);
+	cr_assert_eq(a->locked, b->locked);
+	cr_assert_eq(a->hugetlb, b->hugetlb);
+	cr_assert_eq(a->free_resident, b->free_resident);
+	cr_assert_eq(a->stranded_bytes, b->stranded_bytes);
+}
+
+/* Plans with the pages [BASE, BASE + pages) in memory: in one run, and the same in runs of a page.
+ */
 static struct planned plan(const struct glibc_arena *a, const struct glibc_plan_opts *o,
 			   struct glibc_free *chunk, size_t n, uint64_t pages, unsigned flags)
 {
 	struct page_run run = { BASE, BASE + pages * P, flags };
-	const struct page_runs runs = { &run, 1, 1 };
+	struct page_run page[64];
+	const struct page_runs runs = { &run, 1, 1 }, single = { page, pages, pages };
+	struct glibc_arena_plan by_page = { 0 };
 	struct planned out = { .n = n };
 
 	cr_assert_eq(glibc_plan_cuts(a, o, chunk, &out.n, &out.top, &out.cuts), 0);
 	glibc_plan_pages(a, o, chunk, out.n, out.top, &out.cuts, &runs, &out.plan);
+	for (size_t i = 0; i < pages; i++)
+		page[i] = (struct page_run){ BASE + i * P, BASE + (i + 1) * P, flags };
+	glibc_plan_pages(a, o, chunk, out.n, out.top, &out.cuts, &single, &by_page);
+	same(&by_page, &out.plan);
 	free(out.cuts.v);
 	return out;
 }
@@ -137,9 +157,10 @@ Test(glibc_plan, locked_and_huge_memory_stays)
 	struct glibc_free chunk[] = { { BASE + 16, 40 * P } };
 	struct planned p = plan(&a, &o, chunk, 1, 64, PAGE_PRESENT);
 
-	cr_assert_eq(p.plan.locked, 19 * P);
-	cr_assert_eq(p.plan.pages.pinned, 19 * P);
-	cr_assert_eq(p.plan.pages.trimmable, (20 + 3) * P);
+	/* the range begins in it: the call is refused as a whole */
+	cr_assert_eq(p.plan.locked, 39 * P);
+	cr_assert_eq(p.plan.pages.pinned, 39 * P);
+	cr_assert_eq(p.plan.pages.trimmable, 3 * P);
 	o.pinned = &huge;
 	p = plan(&a, &o, chunk, 1, 64, PAGE_PRESENT);
 	cr_assert_eq(p.plan.hugetlb, (39 + 3) * P);
@@ -149,6 +170,48 @@ Test(glibc_plan, locked_and_huge_memory_stays)
 	p = plan(&a, &o, chunk, 1, 64, PAGE_PRESENT);
 	cr_assert_eq(p.plan.pages.trimmable, 3 * P);
 	cr_assert_eq(p.plan.locked, 39 * P);
+}
+
+/* madvise(2) goes from mapping to mapping and ends at the first that it refuses. */
+Test(glibc_plan, a_range_ends_at_locked_memory)
+{
+	const struct glibc_pinned pin[] = { { BASE + 10 * P, BASE + 12 * P, false },
+					    { BASE + 15 * P, BASE + 16 * P, false },
+					    { BASE + 45 * P, BASE + 50 * P, true } };
+	const struct glibc_plan_opts o = { .pinned = pin, .pinned_n = 3 };
+	struct glibc_arena a = arena(1, BASE + 60 * P, 4 * P);
+	struct glibc_free chunk[] = { { BASE, 20 * P },
+				      { BASE + 21 * P, 10 * P },
+				      { BASE + 40 * P, 15 * P } };
+	struct planned p = plan(&a, &o, chunk, 3, 64, PAGE_PRESENT);
+
+	/* pages 1 to 9, 22 to 30 and 41 to 44 */
+	cr_assert_eq(p.plan.pages.trimmable, (9 + 9 + 4) * P);
+	cr_assert_eq(p.plan.locked, 10 * P);
+	cr_assert_eq(p.plan.hugetlb, 10 * P);
+	cr_assert_eq(p.plan.resident, 64 * P);
+	p = plan(&a, &o, chunk, 3, 64, PAGE_SWAPPED);
+	cr_assert_eq(p.plan.swapped, (9 + 9 + 4) * P);
+	cr_assert_eq(p.plan.locked, 0, "what is swapped out is not locked");
+}
+
+/* With transparent huge pages the break is lowered by whole ones (mp_.thp_pagesize). */
+Test(glibc_plan, the_break_moves_in_steps)
+{
+	struct glibc_arena a = arena(0, BASE + 10 * P + 16, 54 * P - 16);
+	struct glibc_plan_opts o = { .brk = BASE + 64 * P, .step = 16 * P };
+	struct planned p = plan(&a, &o, NULL, 0, 64, PAGE_PRESENT);
+
+	cr_assert_eq(p.plan.from_top, 48 * P);
+	cr_assert_eq(p.plan.pages.trimmable, 48 * P);
+	cr_assert_eq(p.plan.pages.top, 5 * P);
+	cr_assert_eq(p.plan.huge, 0);
+	o.pad = 10 * P;
+	p = plan(&a, &o, NULL, 0, 64, PAGE_PRESENT | PAGE_HUGE);
+	cr_assert_eq(p.plan.from_top, 32 * P);
+	cr_assert_eq(p.plan.huge, 32 * P);
+	o.pad = 38 * P;
+	cr_assert_eq(plan(&a, &o, NULL, 0, 64, PAGE_PRESENT).plan.from_top, 0);
 }
 
 /* Whatever the lists say, every resident page is counted once. */

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * What a trim of a quiet heap is said to return, and what it returns: the same, to the page.
+ *
+ * What came back is measured here, in /proc/PID/smaps, as Anonymous + Swap of the break area and of
+ * unnamed private memory without the stacks of threads. Rss of the process would not do: the call
+ * itself maps pages of libc's code that nobody had needed so far (some 40 of them the first time),
+ * and the thread that is borrowed or held may touch a page of its stack for the first time.
+ * returned_bytes of heapmedic counts anonymous memory, so that only the latter is left in it.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+#include "victim.h"
+
+#define PAGE  4096ll
+#define MIB   (1024ll * 1024)
+#define STACK (2 * PAGE) /* so much of a stack may be new */
+
+#define THP	 "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
+#define HUGETLB	 "GLIBC_TUNABLES=glibc.malloc.hugetlb=2"
+#define NO_CACHE "GLIBC_TUNABLES=glibc.malloc.tcache_count=0"
+
+struct subject {
+	const char *shape, *env, *pad;
+	long long least; /* bytes that come back at least; 0: nothing at all comes back */
+	bool locked;	 /* a part is not returned, and that is said */
+	bool fixed;	 /* a static program */
+};
+
+struct mapping {
+	unsigned long long start, end;
+	char prot[8], name[256];
+};
+
+static bool read_mapping(const char *line, struct mapping *m)
+{
+	m->name[0] = '\0';
+	return sscanf(line, "%llx-%llx %7s %*s %*s %*s %255s", &m->start, &m->end, m->prot,
+		      m->name) >= 3;
+}
+
+/* A stack of pthread_create has a page behind it that nobody may touch. */
+static bool of_heap(const struct mapping *m, const struct mapping *below)
+{
+	bool guarded = below->end == m->start && below->end - below->start == PAGE &&
+		       !strncmp(below->prot, "---p", 4);
+
+	return !strcmp(m->name, "[heap]") || (!m->name[0] && !guarded && m->prot[3] == 'p');
+}
+
+static long long heap_bytes(pid_t pid)
+{
+	struct mapping m = { 0 }, below;
+	char path[64], line[512];
+	long long sum = 0, kb;
+	bool counts = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+	f = fopen(path, "re");
+	cr_assert_not_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		struct mapping next;
+
+		if (read_mapping(line, &next)) {
+			below = m;
+			m = next;
+			counts = of_heap(&m, &below);
+		} else if (counts && (sscanf(line, "Anonymous: %lld", &kb) == 1 ||
+				      sscanf(line, "Swap: %lld", &kb) == 1)) {
+			sum += kb * 1024;
+		}
+	}
+	fclose(f);
+	cr_assert_gt(sum, 0);
+	return sum;
+}
+
+static bool warned(json_t *o, const char *code)
+{
+	json_t *w;
+	size_t i;
+
+	json_array_foreach(json_at(o, "warnings"), i,
+			   w) if (!strcmp(json_text(w, "code"), code)) return true;
+	return false;
+}
+
+static json_t *trim(struct run *r, const struct victim *v, const char *pad, bool dry)
+{
+	char pid[16];
+	const char *args[] = { "-p", pid, "--json", "trim", pad, NULL, NULL };
+	const struct run_opts o = { 0 };
+
+	snprintf(pid, sizeof(pid), "%d", (int)v->pid);
+	if (dry) {
+		args[5] = args[4];
+		args[4] = args[3];
+		args[3] = "--dry-run";
+	}
+	run_with(r, &o, args);
+	run_expect(r, 0);
+	return run_json(r, 0, v->pid, "trim");
+}
+
+static void start(struct victim *v, const struct subject *s)
+{
+	const struct victim_plan plan = {
+		.argv = { s->fixed ? "@shapesstatic" : "@shapes", s->shape },
+		.env = s->env,
+	};
+
+	victim_start(v, &plan);
+}
+
+/* The reading changes nothing; then the call returns what was read, and a second one nothing. */
+static void exact(const struct subject *s)
+{
+	long long before, after, planned, predicted, returned;
+	struct run r[3];
+	struct victim v;
+	json_t *o[3];
+
+	start(&v, s);
+	before = heap_bytes(v.pid);
+	o[0] = trim(&r[0], &v, s->pad, true);
+	cr_assert_eq(heap_bytes(v.pid), before, "the prediction has touched the heap");
+	o[1] = trim(&r[1], &v, s->pad, false);
+	after = heap_bytes(v.pid);
+	planned = json_int(o[0], "result.predicted_bytes");
+	predicted = json_int(o[1], "result.predicted_bytes");
+	returned = json_int(o[1], "result.returned_bytes");
+	fprintf(stderr, "   %s %s %s: %lld pages, %lld us predicted, %lld us taken\n", s->shape,
+		s->env ? s->env : "", s->pad ? s->pad : "", planned / PAGE,
+		json_int(o[0], "result.allocators.0.predicted_us"),
+		json_int(o[1], "result.allocators.0.duration_us"));
+	cr_assert_eq(planned, before - after, "%s: %lld pages predicted, %lld came back", s->shape,
+		     planned / PAGE, (before - after) / PAGE);
+	cr_assert_eq(planned, predicted, "%s: %lld, then %lld predicted", s->shape, planned,
+		     predicted);
+	cr_assert(returned <= predicted && returned >= predicted - STACK,
+		  "%s: %lld predicted, %lld said to have come back", s->shape, predicted, returned);
+	if (s->least)
+		cr_assert_geq(planned, s->least, "%s: only %lld", s->shape, planned);
+	else
+		cr_assert_eq(planned, 0, "%s: %lld", s->shape, planned);
+	for (int i = 0; i < 2; i++) {
+		cr_assert_eq(warned(o[i], "locked"), s->locked, "%s: %s", s->shape, r[i].out);
+		cr_assert(!warned(o[i], "heap-moving") && !warned(o[i], "heap-partial"), "%s: %s",
+			  s->shape, r[i].out);
+	}
+	o[2] = trim(&r[2], &v, s->pad, false);
+	cr_assert_eq(json_int(o[2], "result.predicted_bytes"), 0, "%s: again %s", s->shape,
+		     r[2].out);
+	cr_assert_eq(heap_bytes(v.pid), after);
+	for (int i = 0; i < 3; i++) {
+		json_decref(o[i]);
+		run_free(&r[i]);
+	}
+	victim_stop(&v);
+}
+
+#define EXACT(name, ...)                                                                           \
+	Test(predict, name, .timeout = 120)                                                        \
+	{                                                                                          \
+		const struct subject s = { __VA_ARGS__ };                                          \
+		exact(&s);                                                                         \
+	}
+
+EXACT(pinned_arenas, .shape = "arenas", .least = 95 * MIB)
+EXACT(one_arena_for_all_threads, .shape = "onearena", .least = 45 * MIB)
+EXACT(sixty_four_threads, .shape = "many", .least = 90 * MIB)
+EXACT(every_second_block, .shape = "second")
+EXACT(pins_among_blocks, .shape = "pins", .least = 40 * MIB)
+EXACT(without_thread_caches, .shape = "pins", .env = NO_CACHE, .least = 40 * MIB)
+EXACT(many_ranges, .shape = "ranges", .least = 30 * MIB)
+EXACT(fastbins, .shape = "fast", .least = 5 * MIB)
+EXACT(fastbins_before_top, .shape = "fasttop", .least = 4 * MIB)
+EXACT(top_alone, .shape = "top", .least = 50 * MIB)
+EXACT(after_an_earlier_trim, .shape = "again", .least = MIB)
+EXACT(never_touched, .shape = "untouched", .least = 8 * MIB)
+EXACT(thp_never_touched, .shape = "untouched", .env = THP, .least = 8 * MIB)
+/* ---- somebody else around the break */
+EXACT(foreign_sbrk_in_between, .shape = "foreign", .least = 30 * MIB)
+EXACT(foreign_sbrk_at_the_end, .shape = "behind", .least = 30 * MIB)
+EXACT(no_room_for_the_break, .shape = "blocked", .least = 30 * MIB)
+/* the break area does not end where the kernel's [heap] does */
+EXACT(mapping_merged_with_the_break, .shape = "merged", .least = 50 * MIB)
+/* ---- locked: madvise(2) ends where it meets such memory, brk(2) does not mind */
+EXACT(all_locked, .shape = "lockall", .least = 8 * MIB, .locked = true)
+EXACT(a_part_locked, .shape = "lockpart", .least = 30 * MIB, .locked = true)
+/* ---- huge pages */
+EXACT(thp_advised, .shape = "advised", .least = 40 * MIB)
+EXACT(thp_ranges, .shape = "pins", .env = THP, .least = 40 * MIB)
+EXACT(thp_top, .shape = "top", .env = THP, .least = 50 * MIB)
+EXACT(thp_ranges_and_top, .shape = "huge", .env = THP, .least = 40 * MIB)
+EXACT(thp_merged, .shape = "merged", .env = THP, .least = 50 * MIB)
+EXACT(thp_a_part_locked, .shape = "lockpart", .env = THP, .least = 30 * MIB, .locked = true)
+EXACT(thp_foreign_sbrk, .shape = "foreign", .env = THP, .least = 30 * MIB)
+EXACT(thp_arenas, .shape = "arenas", .env = THP, .least = 95 * MIB)
+EXACT(thp_pad, .shape = "top", .env = THP, .pad = "1M", .least = 50 * MIB)
+/* Without a pool of huge pages too: no break, heaps of 8 MiB. */
+EXACT(hugetlb_ranges, .shape = "pins", .env = HUGETLB, .least = 40 * MIB)
+EXACT(hugetlb_arenas, .shape = "arenas", .env = HUGETLB, .least = 50 * MIB)
+/* ---- PAD is of the main arena's top only */
+EXACT(pad, .shape = "top", .pad = "1M", .least = 50 * MIB)
+EXACT(pad_larger_than_top, .shape = "top", .pad = "64M")
+EXACT(pad_and_ranges, .shape = "pins", .pad = "64M", .least = 40 * MIB)
+EXACT(pad_and_fastbins, .shape = "fasttop", .pad = "1M", .least = 4 * MIB)
+/* ---- */
+EXACT(static_single, .shape = "pins", .fixed = true, .least = 40 * MIB)
+EXACT(static_top, .shape = "top", .fixed = true, .least = 50 * MIB)
+EXACT(static_merged, .shape = "merged", .fixed = true, .least = 50 * MIB)
+EXACT(static_one_arena, .shape = "onearena", .fixed = true, .least = 45 * MIB)
+EXACT(static_arenas, .shape = "arenas", .fixed = true, .least = 95 * MIB)
+
+/* A heap that changes while it is read: that is said, and nothing worse happens. */
+Test(predict, busy_heap_is_told_as_about, .timeout = 120)
+{
+	unsigned moving = 0, about = 0;
+	struct victim v;
+
+	victim_start_named(&v, "busy", "4", NULL);
+	for (int i = 0; i < 10; i++) {
+		struct run r;
+		json_t *o = trim(&r, &v, NULL, i % 2);
+
+		moving += warned(o, "heap-moving");
+		json_int(o, "result.predicted_bytes");
+		json_decref(o);
+		run_free(&r);
+		run(&r, v.pid, "--dry-run", "trim", NULL);
+		run_expect(&r, 0);
+		about += strstr(r.out, "predicted about ") != NULL;
+		run_free(&r);
+		victim_check(&v);
+	}
+	cr_assert_gt(moving, 0, "no reading has met a change");
+	cr_assert_gt(about, 0);
+	victim_stop(&v);
+}
+
+/* How long the prediction alone takes; it stops by itself after 2 s. */
+static void timed(const char *shape, const char *what)
+{
+	uint64_t best = UINT64_MAX;
+	struct victim v;
+
+	victim_start_named(&v, "shapes", shape, NULL);
+	for (int i = 0; i < 3; i++) {
+		struct run r;
+
+		json_decref(trim(&r, &v, NULL, true));
+		best = r.ns < best ? r.ns : best;
+		run_free(&r);
+	}
+	victim_check(&v);
+	victim_kill(&v);
+	fprintf(stderr, "   predicted in %.1f ms: %s\n", (double)best / 1e6, what);
+	cr_assert_lt(best, UINT64_C(20) * 1000000000, "the limit was passed over");
+}
+
+Test(predict, time_of_a_large_heap, .timeout = 120)
+{
+	timed("gigabyte", "1 GiB with 500,000 free chunks");
+}
+
+Test(predict, time_of_many_arenas, .timeout = 120)
+{
+	timed("arenas64", "64 arenas, 300 MiB");
+}
+
+Test(predict, time_of_an_ordinary_heap, .timeout = 120)
+{
+	timed("pins", "46 MiB in 300 ranges");
+}

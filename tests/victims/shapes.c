@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * shapes SHAPE: builds a heap of one shape, says ready, stays quiet (no thread allocates or frees)
+ * until its standard input ends, and then checks the content of every block in use and that the
+ * heap still serves: blocks of all sizes are taken and given back.
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "victim.h"
+
+#define KIB	 ((size_t)1024)
+#define MIB	 (1024 * KIB)
+#define PAGE	 ((uintptr_t)4096)
+#define LIVE_MAX 400000
+#define HUGE	 (2 * MIB)
+
+/* Blocks in use: all bytes hold fill. They are listed outside of the heap. */
+static struct live {
+	unsigned char *at;
+	unsigned size;
+	unsigned char fill;
+} * live;
+static size_t lives;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *take(size_t size)
+{
+	void *p = malloc(size);
+
+	if (!p)
+		wrong("no memory");
+	memset(p, 0xa5, size);
+	return p;
+}
+
+/* One block that stays. */
+static void pin(size_t size)
+{
+	struct live *l;
+
+	pthread_mutex_lock(&lock);
+	if (lives == LIVE_MAX)
+		wrong("too many blocks");
+	l = &live[lives++];
+	*l = (struct live){ take(size), (unsigned)size, (unsigned char)(lives * 7 + 1) };
+	memset(l->at, l->fill, size);
+	pthread_mutex_unlock(&lock);
+}
+
+static void *table(size_t n, size_t size)
+{
+	void *p = mmap(NULL, n * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		wrong("mmap: %s", strerror(errno));
+	return p;
+}
+
+/* n blocks, after every each-th a pin of pin_size; then the blocks that step selects are freed. */
+static void blocks(size_t n, size_t size, size_t each, size_t pin_size, size_t step)
+{
+	void **b = table(n, sizeof(*b));
+
+	for (size_t i = 0; i < n; i++) {
+		b[i] = take(size);
+		if (each && i % each == each - 1)
+			pin(pin_size);
+	}
+	for (size_t i = 0; i < n; i += step)
+		free(b[i]);
+}
+
+static void big_top(void)
+{
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+}
+
+/* ---- shapes of one thread */
+
+static void pins(void)
+{
+	blocks(3000, 16 * KIB, 10, KIB, 1);
+}
+
+static void second(void)
+{
+	blocks(200000, 200, 0, 0, 2);
+	pin(64);
+}
+
+/* Only malloc_consolidate makes whole pages out of these. */
+static void fast(void)
+{
+	mallopt(M_MXFAST, 160);
+	blocks(60000, 100, 1000, 200, 1);
+	blocks(60000, 140, 1000, 200, 1);
+}
+
+static void top(void)
+{
+	big_top();
+	blocks(6000, 10000, 0, 0, 1);
+}
+
+/* What is free ends at top, and so becomes a part of it. */
+static void fasttop(void)
+{
+	big_top();
+	mallopt(M_MXFAST, 160);
+	pin(64);
+	blocks(50000, 100, 0, 0, 1);
+}
+
+static void foreign(void)
+{
+	big_top();
+	blocks(500, 16 * KIB, 10, KIB, 1);
+	if (sbrk(100) == (void *)-1 || sbrk(70000) == (void *)-1)
+		wrong("sbrk: %s", strerror(errno));
+	blocks(2000, 20 * KIB, 10, KIB, 1);
+}
+
+/* Somebody else's memory ends the break area: top stays. */
+static void behind(void)
+{
+	foreign();
+	if (sbrk(12345) == (void *)-1)
+		wrong("sbrk: %s", strerror(errno));
+}
+
+static void map_at_brk(int prot)
+{
+	uintptr_t end = ((uintptr_t)sbrk(0) + PAGE - 1) & ~(PAGE - 1);
+
+	if (mmap((void *)end, 16 * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		 -1, 0) != (void *)end)
+		wrong("mmap: %s", strerror(errno));
+	if (prot & PROT_WRITE)
+		memset((void *)end, 1, 16 * PAGE);
+}
+
+/* The break cannot move: the main arena goes on in mappings. */
+static void blocked(void)
+{
+	big_top();
+	blocks(300, 16 * KIB, 10, KIB, 1);
+	map_at_brk(PROT_NONE);
+	blocks(2000, 20 * KIB, 10, KIB, 1);
+}
+
+/* Memory of somebody else that the kernel shows as one mapping with the break area. */
+static void merged(void)
+{
+	top();
+	map_at_brk(PROT_READ | PROT_WRITE);
+}
+
+static void again(void)
+{
+	void *more[200];
+
+	pins();
+	for (size_t i = 0; i < 200; i++) {
+		more[i] = take(30 * KIB);
+		pin(500);
+	}
+	malloc_trim(0);
+	for (size_t i = 0; i < 200; i += 3)
+		free(more[i]);
+}
+
+static void lockall(void)
+{
+	big_top();
+	pins();
+	blocks(8, MIB, 0, 0, 1);
+	if (mlockall(MCL_CURRENT))
+		wrong("mlockall: %s", strerror(errno));
+}
+
+static void lockpart(void)
+{
+	char *from = sbrk(0), *at;
+
+	pins();
+	at = (char *)(((uintptr_t)from + 8 * MIB) & ~(PAGE - 1));
+	if (mlock(at, 8 * MIB))
+		wrong("mlock: %s", strerror(errno));
+}
+
+static void untouched(void)
+{
+	unsigned char *b[400];
+	volatile unsigned char sum = 0;
+
+	mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	for (size_t i = 0; i < 400; i++) {
+		b[i] = i % 2 ? calloc(1, 100 * KIB) : malloc(100 * KIB);
+		if (!b[i])
+			wrong("no memory");
+		/* one page of seven written, one read, the others never touched */
+		for (size_t k = 0; k < 100 * KIB; k += 7 * PAGE)
+			b[i][k] = 1;
+		for (size_t k = 3 * PAGE; k < 100 * KIB; k += 7 * PAGE)
+			sum += b[i][k];
+		if (i % 5 == 4)
+			pin(KIB);
+	}
+	for (size_t i = 0; i < 400; i++)
+		free(b[i]);
+}
+
+/* The break area and what is around asks for huge pages. */
+static void advised(void)
+{
+	char *at;
+
+	big_top();
+	at = malloc(20 * MIB); /* the area is there, but touched only below */
+	if (!at)
+		wrong("no memory");
+	*(volatile char *)at = 1;
+	free(at);
+	at = (char *)(((uintptr_t)sbrk(0) - 18 * MIB) & ~(HUGE - 1));
+	if (madvise(at, 16 * MIB, MADV_HUGEPAGE))
+		wrong("madvise: %s", strerror(errno));
+	blocks(3000, 16 * KIB, 10, KIB, 1);
+}
+
+static void huge(void)
+{
+	big_top();
+	blocks(3000, 16 * KIB, 300, KIB, 1);
+	blocks(700, 16 * KIB, 0, 0, 1);
+}
+
+/* Many ranges. */
+static void ranges(void)
+{
+	blocks(8000, 9 * KIB, 1, 64, 1);
+}
+
+/* ---- shapes of several threads */
+
+static pthread_barrier_t all_in, built;
+
+static void *arena(void *arg)
+{
+	size_t n = (size_t)(uintptr_t)arg;
+	void **b = table(n, sizeof(*b));
+
+	for (size_t i = 0; i < n; i++)
+		b[i] = take(16 * KIB);
+	pin(64);
+	/* All are inside before one frees, so that each has an arena of its own. */
+	pthread_barrier_wait(&all_in);
+	for (size_t i = 0; i < n; i++)
+		free(b[i]);
+	pthread_barrier_wait(&built);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void threads(unsigned n, size_t each)
+{
+	pthread_barrier_init(&all_in, NULL, n);
+	pthread_barrier_init(&built, NULL, n + 1);
+	for (unsigned i = 0; i < n; i++) {
+		pthread_t t;
+
+		if (pthread_create(&t, NULL, arena, (void *)(uintptr_t)each))
+			wrong("no thread");
+	}
+	pthread_barrier_wait(&built);
+}
+
+static void arenas(void)
+{
+	threads(8, 800);
+}
+
+static void onearena(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	threads(16, 200);
+}
+
+static void many(void)
+{
+	threads(64, 100);
+}
+
+/* For measuring: 1 GiB with 500,000 free chunks that cannot merge. */
+static void gigabyte(void)
+{
+	void **b = table(1000000, sizeof(*b));
+
+	for (size_t i = 0; i < 1000000; i++)
+		b[i] = take(1056);
+	for (size_t i = 0; i < 1000000; i += 2)
+		free(b[i]);
+}
+
+static void arenas64(void)
+{
+	mallopt(M_ARENA_MAX, 65);
+	threads(64, 300);
+}
+
+static const struct {
+	const char *name;
+	void (*build)(void);
+} shapes[] = {
+	{ "pins", pins },     { "second", second },	  { "fast", fast },
+	{ "top", top },	      { "fasttop", fasttop },	  { "foreign", foreign },
+	{ "behind", behind }, { "blocked", blocked },	  { "merged", merged },
+	{ "again", again },   { "lockall", lockall },	  { "lockpart", lockpart },
+	{ "huge", huge },     { "untouched", untouched }, { "advised", advised },
+	{ "ranges", ranges }, { "arenas", arenas },	  { "onearena", onearena },
+	{ "many", many },     { "gigabyte", gigabyte },	  { "arenas64", arenas64 },
+};
+
+static void check_lives(void)
+{
+	for (size_t i = 0; i < lives; i++)
+		for (size_t k = 0; k < live[i].size; k++)
+			if (live[i].at[k] != live[i].fill)
+				wrong("block %zu of %u bytes: byte %zu has changed", i,
+				      live[i].size, k);
+}
+
+/* Whatever a trim has left of the lists: malloc aborts if they are not whole. */
+static void use_again(void)
+{
+	static void *b[600];
+
+	for (size_t i = 0; i < 600; i++) {
+		b[i] = take(16 + i * i % 70000);
+		memset(b[i], (int)i, 16 + i * i % 70000);
+	}
+	check_lives();
+	for (size_t i = 0; i < 600; i++)
+		free(b[i]);
+	malloc_trim(0);
+}
+
+int main(int argc, char **argv)
+{
+	const char *want = argc > 1 ? argv[1] : "";
+	size_t i = 0;
+
+	live = table(LIVE_MAX, sizeof(*live));
+	while (i < sizeof(shapes) / sizeof(shapes[0]) && strcmp(shapes[i].name, want) != 0)
+		i++;
+	if (i == sizeof(shapes) / sizeof(shapes[0]))
+		wrong("no shape \"%s\"", want);
+	shapes[i].build();
+	victim_ready();
+	while (!victim_over(1000))
+		;
+	check_lives();
+	use_again();
+	check_lives();
+	return 0;
+}

@@ -309,6 +309,17 @@ static int all_runs(const struct glibc_arena *a, const struct glibc_cuts *cuts, 
 	return rc;
 }
 
+/* Before anything is merged. A top that cannot be as it is was no part of any heap. */
+static void count_free(const struct glibc_arena *a, const struct collect *k,
+		       struct glibc_arena_plan *out)
+{
+	out->top_bytes = out->fault.kind == FAULT_TOP_SIZE ? 0 : a->top_size;
+	out->free = out->top_bytes;
+	for (size_t i = 0; i < k->n; i++)
+		out->free += k->v[i].size;
+	out->in_use = out->system_mem > out->free ? out->system_mem - out->free : 0;
+}
+
 static int plan_arena(const struct glibc_view *v, const struct pages *pages,
 		      const struct glibc_plan_opts *o, struct glibc_budget *b,
 		      struct glibc_arena *a, struct glibc_arena_plan *out)
@@ -324,6 +335,7 @@ static int plan_arena(const struct glibc_view *v, const struct pages *pages,
 	if (rc == -ESRCH || rc == -ENOMEM)
 		goto done;
 	chunks = k.n;
+	count_free(a, &k, out);
 	err = glibc_plan_cuts(a, o, k.v, &k.n, &top, &cuts);
 	if (!err)
 		err = all_runs(a, &cuts, top, pages, &runs);
@@ -356,6 +368,7 @@ static int read_once(const struct glibc_view *v, const struct pages *pages,
 	if (!rc)
 		rc = glibc_arena_heaps(v, a, &out->fault);
 	out->attached = a->attached;
+	out->system_mem = out->in_use = a->system_mem;
 	if (!rc)
 		rc = plan_arena(v, pages, o, &b, a, out);
 	if (rc == -ESRCH || rc == -ENOMEM)
@@ -369,6 +382,11 @@ static int read_once(const struct glibc_view *v, const struct pages *pages,
 
 static void add_up(struct glibc_arena_plan *sum, const struct glibc_arena_plan *a)
 {
+	sum->attached += a->attached;
+	sum->system_mem += a->system_mem;
+	sum->in_use += a->in_use;
+	sum->free += a->free;
+	sum->top_bytes += a->top_bytes;
 	sum->pages.live += a->pages.live;
 	sum->pages.stranded += a->pages.stranded;
 	sum->pages.trimmable += a->pages.trimmable;
@@ -437,6 +455,8 @@ int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
 		out->arenas++;
 		add_up(&out->total, &out->arena[i]);
 	}
+	if (!rc && glibc_par_read(v, &out->par) == -ESRCH)
+		rc = -ESRCH;
 	out->estimate_ns = estimate(&out->total);
 done:
 	glibc_ring_free(&ring);

@@ -40,6 +40,9 @@ struct glibc_arena_plan {
 	unsigned index;
 	uint64_t at;
 	uint64_t attached; /* threads */
+	/* As malloc_info(3) counts: in_use = system_mem - free, thread caches are in use. Of the
+	 * same reading as the pages. */
+	uint64_t system_mem, in_use, free, top_bytes;
 	struct glibc_classes pages;
 	uint64_t resident;	  /* the sum of the classes */
 	uint64_t chunks;	  /* free ones, as they are in the lists */
@@ -60,6 +63,7 @@ struct glibc_plan {
 	size_t arenas;
 	struct glibc_arena_plan total; /* index, at and fault are not used */
 	struct glibc_fault ring_fault;
+	struct glibc_par par; /* mmapped chunks and thresholds; at 0: not found */
 	uint64_t estimate_ns; /* how long malloc_trim would take */
 };
 

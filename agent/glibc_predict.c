@@ -72,7 +72,7 @@ static int plan(struct process *p, const struct glibc_view *v, struct glibc_plan
 	rc = pages_open(&p->t, &pages);
 	if (rc) {
 		free(pinned);
-		return rc == -ESRCH ? target_gone(&p->t, d) : -ENOENT;
+		return rc == -ESRCH ? target_gone(&p->t, d) : -ENXIO;
 	}
 	rc = glibc_plan_read(v, &pages, o, &budget, out);
 	pages_close(&pages);
@@ -109,7 +109,7 @@ int glibc_predict(struct process *p, const struct allocator *a, uint64_t pad,
 	const struct glibc_arena_plan *t = &plan.total;
 
 	*out = (struct prediction){ .known = rc == -ENODATA };
-	if (rc == -ENOENT || rc == -ENODATA)
+	if (rc == -ENOENT || rc == -ENODATA || rc == -ENXIO)
 		return 0;
 	if (rc)
 		return rc;

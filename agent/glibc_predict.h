@@ -8,8 +8,8 @@
 /*
  * Plans malloc_trim(pad) for the heap of a (glibc) as it is now; nobody is held, no page is
  * touched. 0, and then the caller ends *out with glibc_plan_free; -ENOENT where the heap was not
- * found, or the pages of the process may not be looked at (d is not filled for this one); -ENODATA
- * where nothing was ever allocated; else with d.
+ * found, -ENXIO where the pages of the process may not be looked at, -ENODATA where nothing was
+ * ever allocated (d is not filled for these three); else with d.
  */
 HM_MUST_CHECK int glibc_plan_live(struct process *p, const struct allocator *a, uint64_t pad,
 				  struct glibc_plan *out, struct diag *d);

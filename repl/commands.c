@@ -33,6 +33,24 @@ static const struct command rows[] = {
 		  "\n"
 		  "  heapmedic -p 4711 maps\n"
 		  "  heapmedic -p 4711 maps --all\n" },
+	{ .name = "arenas", .flags = CMD_PASSIVE, .usage = "", .run = cmd_arenas,
+	  .options = { [ARENAS_ALL] = { "all", NULL, "every arena, not only the 20 largest" } },
+	  .help = "glibc's arenas, and what a trim would return of each",
+	  .more = "One row per arena, largest first, read from memory: nothing is held or called.\n"
+		  "SYSTEM, IN USE and FREE are what `info` has too. FREE RSS is the part of FREE that\n"
+		  "is in memory, TRIMMABLE the pages that a trim would return, STRANDED what is free\n"
+		  "on pages that it cannot return, as something on them is in use or too little of\n"
+		  "them is free. TOP is the chunk at the arena's end, THREADS those that use it.\n"
+		  "\n"
+		  "FLAGS: moving (changed while it was read: about), swapped (a part is in swap) and\n"
+		  "cut (not read to its end): the numbers are too small. damaged names the place.\n"
+		  "\n"
+		  "The last line has the thresholds in force: dynamic ones follow what the program\n"
+		  "frees, frozen ones were set by somebody.\n"
+		  "\n"
+		  "  heapmedic -p 4711 arenas\n"
+		  "  heapmedic -p 4711 --json arenas\n"
+		  "  heapmedic -p 4711 --bytes arenas --all\n" },
 	{ .name = "info", .flags = CMD_CALLS, .usage = "", .run = cmd_info, .effect = effect_info,
 	  .options = { [INFO_RAW] = { "raw", NULL, "the XML as malloc_info wrote it" },
 		       [INFO_ALL] = { "all", NULL, "every arena, not only the 20 largest" },

@@ -10,6 +10,7 @@ typedef int command_fn(struct context *c, const struct args *a, struct reply *r,
 /* Own options, by their place in the row. */
 enum { INFO_RAW, INFO_ALL, INFO_FILE };
 enum { MAPS_ALL };
+enum { ARENAS_ALL };
 enum { TRIM_MIN_YIELD, TRIM_FORCE };
 enum { CTL_LIST };
 enum { CHECK_HOLD };
@@ -19,6 +20,8 @@ command_fn cmd_threads, cmd_bt;
 check_fn check_bt;
 /* cmd_maps.c */
 command_fn cmd_maps;
+/* cmd_arenas.c */
+command_fn cmd_arenas;
 /* cmd_check.c */
 command_fn cmd_check;
 unsigned effect_check(const struct args *a);

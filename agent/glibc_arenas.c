@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "glibc_arenas.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "glibc_predict.h"
+#include "guard.h"
+
+#define PER_CPU	 8U    /* NARENAS_FROM_NCORES of 64-bit machines */
+#define CPUS_MAX 8192U /* more than any kernel is built for */
+
+uint64_t glibc_arena_limit(const struct glibc_par *par, size_t arenas, unsigned online,
+			   unsigned allowed)
+{
+	uint64_t limit = par->arena_max;
+
+	if (!par->at)
+		return 0;
+	if (!limit && online == allowed)
+		limit = (uint64_t)PER_CPU * online;
+	return arenas <= limit ? limit : 0;
+}
+
+/* 0 where it cannot be told. Needs no right to anything. */
+static unsigned allowed_cpus(pid_t pid)
+{
+	size_t size = CPU_ALLOC_SIZE(CPUS_MAX);
+	cpu_set_t *set = CPU_ALLOC(CPUS_MAX);
+	int n = 0;
+
+	if (!set)
+		return 0;
+	CPU_ZERO_S(size, set);
+	if (sched_getaffinity(pid, size, set) == 0)
+		n = CPU_COUNT_S(size, set);
+	CPU_FREE(set);
+	return n > 0 ? (unsigned)n : 0;
+}
+
+static void find_limit(const struct process *p, struct glibc_arenas *out)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	out->limit = glibc_arena_limit(&out->plan.par, out->plan.arenas,
+				       online > 0 ? (unsigned)online : 0, allowed_cpus(p->t.pid));
+	if (out->limit && !out->plan.par.arena_max)
+		out->cpus = (unsigned)online;
+}
+
+/* Where in the order of a check an arena comes: it ends at the first damage that it finds. */
+static bool was_looked_at(const struct glibc_arena_plan *a, const struct glibc_check *check)
+{
+	if (check->fault.kind == FAULT_NONE)
+		return a->index < check->arenas;
+	return check->fault.place != PLACE_RING && a->index < check->fault.arena;
+}
+
+static void judge_arena(struct glibc_plan *plan, struct glibc_arena_plan *a,
+			const struct glibc_check *check)
+{
+	if (check->fault.kind && check->fault.place != PLACE_RING &&
+	    check->fault.arena_at == a->at) {
+		a->fault = check->fault;
+		plan->total.cut = true;
+		return;
+	}
+	if (a->fault.kind == FAULT_NONE)
+		return;
+	*(was_looked_at(a, check) ? &a->moving : &a->cut) = true;
+	plan->total.moving |= a->moving;
+	plan->total.cut |= a->cut;
+	a->fault = (struct glibc_fault){ 0 };
+}
+
+void glibc_arenas_judge(struct glibc_plan *plan, const struct glibc_check *check)
+{
+	for (size_t i = 0; i < plan->arenas; i++)
+		judge_arena(plan, &plan->arena[i], check);
+	if (check->fault.kind && check->fault.place == PLACE_RING) {
+		plan->ring_fault = check->fault;
+		plan->total.cut = true;
+	} else if (plan->ring_fault.kind) {
+		plan->ring_fault = (struct glibc_fault){ 0 };
+		plan->total.moving = plan->total.cut = true;
+	}
+}
+
+static bool is_suspect(const struct glibc_plan *plan)
+{
+	bool found = plan->ring_fault.kind != FAULT_NONE;
+
+	for (size_t i = 0; i < plan->arenas; i++)
+		found |= plan->arena[i].fault.kind != FAULT_NONE;
+	return found;
+}
+
+static int look_again(struct process *p, struct glibc_plan *plan, struct diag *d)
+{
+	struct guard g;
+	int rc;
+
+	if (!is_suspect(plan))
+		return 0;
+	rc = guard_look(p, false, &g, d);
+	if (!rc)
+		glibc_arenas_judge(plan, &g.check);
+	return rc;
+}
+
+static int by_size(const void *x, const void *y)
+{
+	const struct glibc_arena_plan *a = x, *b = y;
+
+	if (a->system_mem != b->system_mem)
+		return a->system_mem < b->system_mem ? 1 : -1;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+int glibc_arenas_read(struct process *p, const struct allocator *a, struct glibc_arenas *out,
+		      struct diag *d)
+{
+	int rc;
+
+	*out = (struct glibc_arenas){ 0 };
+	rc = glibc_plan_live(p, a, 0, &out->plan, d);
+	if (rc == -ENOENT)
+		return diag_fail(d, rc, HM_UNSUPPORTED, "heap-not-found",
+				 "`info` asks glibc itself, by a call",
+				 "the heap of process %d was not found: its glibc (%s) keeps it in "
+				 "a layout that is not known",
+				 (int)p->t.pid, *a->version ? a->version : "version unknown");
+	if (rc == -ENXIO)
+		return diag_fail(d, rc, HM_NOT_PERMITTED, "no-pagemap",
+				 "`info` asks glibc itself, by a call",
+				 "/proc/%d/pagemap cannot be opened: which pages are in memory is "
+				 "not known",
+				 (int)p->t.pid);
+	if (rc)
+		return rc;
+	rc = look_again(p, &out->plan, d);
+	if (rc) {
+		glibc_arenas_free(out);
+		return rc;
+	}
+	find_limit(p, out);
+	if (out->plan.arenas)
+		qsort(out->plan.arena, out->plan.arenas, sizeof(*out->plan.arena), by_size);
+	return 0;
+}
+
+void glibc_arenas_free(struct glibc_arenas *a)
+{
+	glibc_plan_free(&a->plan);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "../../agent/glibc_arenas.h"
+
+#include <criterion/criterion.h>
+#include <sys/types.h>
+
+#include "../../agent/glibc_heap.h"
+#include "child.h"
+#include "fake_heap.h"
+
+Test(glibc_arenas, limit)
+{
+	struct glibc_par par = { .at = 1, .arena_test = 8 };
+
+	cr_expect_eq(glibc_arena_limit(&par, 1, 4, 4), 32);
+	cr_expect_eq(glibc_arena_limit(&par, 32, 4, 4), 32);
+	cr_expect_eq(glibc_arena_limit(&par, 33, 4, 4), 0, "there are more");
+	cr_expect_eq(glibc_arena_limit(&par, 1, 4, 2), 0, "which of the two was counted?");
+	cr_expect_eq(glibc_arena_limit(&par, 1, 0, 0), 0);
+	par.arena_max = 3;
+	cr_expect_eq(glibc_arena_limit(&par, 3, 4, 2), 3);
+	cr_expect_eq(glibc_arena_limit(&par, 4, 4, 4), 0, "set too late");
+	par.at = 0;
+	cr_expect_eq(glibc_arena_limit(&par, 1, 4, 4), 0, "mp_ was not found");
+}
+
+/* ---- what becomes of suspicions */
+
+#define ARENAS 4
+
+struct suspicions {
+	struct glibc_arena_plan arena[ARENAS];
+	struct glibc_plan plan;
+};
+
+static void suspect(struct suspicions *s, unsigned mask)
+{
+	*s = (struct suspicions){ .plan = { .arena = s->arena, .arenas = ARENAS } };
+	for (unsigned i = 0; i < ARENAS; i++) {
+		s->arena[i].index = i;
+		s->arena[i].at = 0x1000 * (i + 1);
+		if (mask & 1u << i)
+			s->arena[i].fault = (struct glibc_fault){ .kind = FAULT_SIZE,
+								  .place = PLACE_BIN,
+								  .arena = i,
+								  .arena_at = s->arena[i].at };
+	}
+}
+
+Test(glibc_arenas, a_suspicion_that_is_gone_was_a_change)
+{
+	const struct glibc_check fine = { .complete = true, .arenas = ARENAS };
+	struct suspicions s;
+
+	suspect(&s, 4);
+	glibc_arenas_judge(&s.plan, &fine);
+	for (unsigned i = 0; i < ARENAS; i++) {
+		cr_expect_eq(s.arena[i].fault.kind, FAULT_NONE);
+		cr_expect_eq(s.arena[i].moving, i == 2);
+		cr_expect(!s.arena[i].cut);
+	}
+	cr_expect(s.plan.total.moving);
+	cr_expect(!s.plan.total.cut);
+}
+
+Test(glibc_arenas, damage_is_what_was_confirmed)
+{
+	struct glibc_check check = { .arenas = 1 };
+	struct suspicions s;
+
+	/* in arena 1; the look ended there, so that of 3 nobody knows */
+	suspect(&s, 1 | 2 | 8);
+	check.fault = (struct glibc_fault){
+		.kind = FAULT_LIST, .place = PLACE_BIN, .arena = 1, .arena_at = s.arena[1].at
+	};
+	glibc_arenas_judge(&s.plan, &check);
+	cr_expect(s.arena[0].moving && !s.arena[0].cut);
+	cr_expect_eq(s.arena[1].fault.kind, FAULT_LIST);
+	cr_expect(!s.arena[1].moving && !s.arena[1].cut);
+	cr_expect_eq(s.arena[2].fault.kind, FAULT_NONE);
+	cr_expect(!s.arena[2].moving && !s.arena[2].cut);
+	cr_expect_eq(s.arena[3].fault.kind, FAULT_NONE);
+	cr_expect(s.arena[3].cut && !s.arena[3].moving);
+	cr_expect(s.plan.total.cut);
+}
+
+Test(glibc_arenas, a_ring_that_ends)
+{
+	struct glibc_check check = { .arenas = ARENAS };
+	struct suspicions s;
+
+	suspect(&s, 0);
+	s.plan.ring_fault = (struct glibc_fault){ .kind = FAULT_RING };
+	glibc_arenas_judge(&s.plan, &check);
+	cr_expect_eq(s.plan.ring_fault.kind, FAULT_NONE);
+	cr_expect(s.plan.total.cut && s.plan.total.moving);
+	suspect(&s, 2);
+	check.fault = s.plan.ring_fault =
+		(struct glibc_fault){ .kind = FAULT_RING, .place = PLACE_RING };
+	glibc_arenas_judge(&s.plan, &check);
+	cr_expect_eq(s.plan.ring_fault.kind, FAULT_RING);
+	cr_expect(s.arena[1].cut && s.plan.total.cut);
+}
+
+/* ---- a plan counts as a report does */
+
+Test(glibc_arenas, a_plan_counts_as_a_report)
+{
+	const struct glibc_plan_opts o = { 0 };
+	/* of another process: which pages are in memory does not matter here */
+	pid_t pid = child_start(child_sleep, NULL);
+	struct target other;
+	struct pages pages;
+	struct diag d;
+
+	cr_assert_eq(target_open(pid, &other, &d), 0, "%s", d.text);
+	cr_assert_eq(pages_open(&other, &pages), 0);
+	for (int version = GLIBC_FIRST; version <= GLIBC_LAST; version++) {
+		struct glibc_report r;
+		struct glibc_plan plan;
+		struct glibc_view v;
+		struct fake m;
+
+		fake_build(&m, version, 3);
+		fake_find(&m, version, &v);
+		cr_assert_eq(glibc_report_read(&v, NULL, &r), 0);
+		cr_assert_eq(glibc_plan_read(&v, &pages, &o, NULL, &plan), 0);
+		cr_assert_eq(plan.arenas, 4);
+		for (size_t i = 0; i < plan.arenas; i++) {
+			cr_expect_eq(plan.arena[i].system_mem, r.arena[i].system_mem);
+			cr_expect_eq(plan.arena[i].free, r.arena[i].free, "2.%d", version);
+			cr_expect_eq(plan.arena[i].in_use, r.arena[i].in_use);
+			cr_expect_eq(plan.arena[i].top_bytes, r.arena[i].top.bytes);
+			cr_expect_eq(plan.arena[i].attached, r.arena[i].attached);
+		}
+		cr_expect_eq(plan.par.mmapped_mem, r.par.mmapped_mem);
+		glibc_plan_free(&plan);
+		glibc_report_free(&r);
+		fake_free(&m);
+	}
+	pages_close(&pages);
+	target_close(&other);
+	child_end(pid);
+}

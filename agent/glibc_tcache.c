@@ -13,13 +13,15 @@
 #define TCACHE_MAX 760U
 #define LIST_MAX   65536U
 #define LISTS_MIN  3U
-#define SLOTS_MAX  127U /* as many as a tunable allows */
+#define PLAUSIBLE  4096U /* nothing is mapped below */
+#define SLOTS_MAX  127U	 /* as many as a tunable allows */
 
 struct cache {
 	const struct glibc_view *v;
 	const struct glibc_arena *a;
 	const struct glibc_tcache_row *row;
 	uint64_t at;
+	uint64_t *left; /* blocks that may still be walked over; NULL: no limit */
 	unsigned char raw[TCACHE_MAX];
 };
 
@@ -54,7 +56,7 @@ static int take_block(const struct cache *c, unsigned i, uint64_t block, uint64_
 	const struct reader *r = c->v->r;
 	int rc;
 
-	if (block % GLIBC_ALIGN || block < 4096)
+	if (block % GLIBC_ALIGN || block < PLAUSIBLE)
 		return -EFAULT;
 	rc = r->read(r->ctx, block - 8, words, sizeof(words));
 	if (rc)
@@ -75,8 +77,10 @@ static int walk_list(const struct cache *c, unsigned i, struct glibc_tcache *out
 
 	for (unsigned n = 0; block; n++) {
 		uint64_t next = 0, size = 0;
-		int rc = take_block(c, i, block, &next, &size);
+		int rc = c->left && *c->left == 0 ? -E2BIG : take_block(c, i, block, &next, &size);
 
+		if (c->left && *c->left)
+			--*c->left;
 		if (rc == -EFAULT)
 			return fault(c, FAULT_TCACHE, i, from, block, f);
 		if (rc)
@@ -95,9 +99,9 @@ static int walk_list(const struct cache *c, unsigned i, struct glibc_tcache *out
 
 /*
  * Do the counters and heads tell one story? A block of the program's own, in the place of a cache
- * that is gone, does not: all lists agree (one may be changing), and several are in use.
+ * that is gone, does not: all lists agree (one may be changing), and at least min are in use.
  */
-static bool looks_like_one(const struct cache *c)
+static bool looks_like_one(const struct cache *c, unsigned min)
 {
 	bool slots = c->row->first >= 42;
 	unsigned good = 0, lists = 0;
@@ -109,7 +113,7 @@ static bool looks_like_one(const struct cache *c)
 		lists += h && n;
 		good += slots ? n <= SLOTS_MAX : (h == 0) == (n == 0);
 	}
-	return lists >= LISTS_MIN && good + 1 >= c->row->bins;
+	return lists >= min && good + 1 >= c->row->bins;
 }
 
 static const struct glibc_tcache_row *row_of(const struct glibc_view *v, uint64_t chunk_size)
@@ -127,28 +131,61 @@ static const struct glibc_tcache_row *row_of(const struct glibc_view *v, uint64_
 	return NULL;
 }
 
-int glibc_tcache_read(const struct glibc_view *v, const struct glibc_arena *a, uint64_t at,
-		      struct glibc_tcache *out, struct glibc_fault *f)
+/* Reads the struct itself. min: so many lists must be in use. -ENOENT where it is none. */
+static int load(struct cache *c, unsigned min)
 {
-	struct cache c = { .v = v, .a = a, .at = at };
+	const struct reader *r = c->v->r;
 	uint64_t size;
-	int rc = v->r->read(v->r->ctx, at - 8, &size, sizeof(size));
+	int rc = c->at % GLIBC_ALIGN || c->at < PLAUSIBLE ? -EFAULT : 0;
+
+	if (!rc)
+		rc = r->read(r->ctx, c->at - 8, &size, sizeof(size));
+	if (rc)
+		return rc == -EFAULT ? -ENOENT : rc;
+	c->row = size & CHUNK_MMAPPED ? NULL : row_of(c->v, size & ~(uint64_t)CHUNK_BITS);
+	if (!c->row)
+		return -ENOENT;
+	rc = r->read(r->ctx, c->at, c->raw, c->row->size);
+	if (!rc && !looks_like_one(c, min))
+		rc = -ENOENT;
+	return rc == -EFAULT ? -ENOENT : rc;
+}
+
+static int read_cache(const struct glibc_view *v, const struct glibc_arena *a, uint64_t at,
+		      unsigned min, uint64_t *left, struct glibc_tcache *out, struct glibc_fault *f)
+{
+	struct cache c = { .v = v, .a = a, .at = at, .left = left };
+	int rc = load(&c, min);
 
 	*out = (struct glibc_tcache){ .at = at };
 	if (rc)
-		return rc == -EFAULT ? -ENOENT : rc;
-	c.row = row_of(v, size & ~(uint64_t)CHUNK_BITS);
-	if (!c.row)
-		return -ENOENT;
-	rc = v->r->read(v->r->ctx, at, c.raw, c.row->size);
-	if (rc)
-		return rc == -EFAULT ? -ENOENT : rc;
-	if (!looks_like_one(&c))
-		return -ENOENT;
+		return rc;
 	out->row = c.row;
 	for (unsigned i = 0; i < c.row->bins && !rc; i++)
 		rc = walk_list(&c, i, out, f);
 	return rc;
+}
+
+int glibc_tcache_read(const struct glibc_view *v, const struct glibc_arena *a, uint64_t at,
+		      struct glibc_tcache *out, struct glibc_fault *f)
+{
+	return read_cache(v, a, at, LISTS_MIN, NULL, out, f);
+}
+
+int glibc_tcache_of(const struct glibc_view *v, uint64_t at, uint64_t *left,
+		    struct glibc_tcache *out)
+{
+	const struct glibc_arena none = { 0 };
+	struct glibc_fault f;
+
+	return read_cache(v, &none, at, 0, left, out, &f);
+}
+
+bool glibc_tcache_is(const struct glibc_view *v, uint64_t at)
+{
+	struct cache c = { .v = v, .at = at };
+
+	return load(&c, 0) == 0;
 }
 
 int glibc_tcache_check(const struct glibc_view *v, const struct glibc_arena *a,

@@ -18,6 +18,15 @@ struct glibc_tcache {
 HM_MUST_CHECK int glibc_tcache_read(const struct glibc_view *v, const struct glibc_arena *a,
 				    uint64_t at, struct glibc_tcache *out, struct glibc_fault *f);
 /*
+ * The same where a thread's own pointer leads to it: it may be empty. A list that cannot be as it
+ * is (-EBADMSG) may just be changing. left counts down the blocks that may still be walked over;
+ * -E2BIG when they are used up.
+ */
+HM_MUST_CHECK int glibc_tcache_of(const struct glibc_view *v, uint64_t at, uint64_t *left,
+				  struct glibc_tcache *out);
+/* Could a cache begin at `at`: a chunk of its size, whose counters and list heads agree? */
+bool glibc_tcache_is(const struct glibc_view *v, uint64_t at);
+/*
  * The cache of the thread that has made the arena: its first chunk. 0 also where that is none, or
  * the thread has ended and its place was used again.
  */

@@ -22,6 +22,7 @@
 /* Below this no signal frame fits on any x86-64 machine; what is needed exactly is known when the
  * thread is held. */
 #define STACK_ROOM ((uint64_t)4 * 1024)
+#define LOCATE_MAX 64U /* walks along the lists of stacks */
 
 /* ---- reading */
 
@@ -360,6 +361,7 @@ static void judge(const struct target *t, const struct maps *maps, const struct 
 		if (no)
 			threads_refuse(th, no);
 		tps[i] = th->tid == t->pid ? main_tp(l, maps, f, nstid) : th->tcb;
+		th->tp = tps[i];
 	}
 }
 
@@ -419,4 +421,33 @@ int threads_rank(const struct target *t, const struct maps *maps, const struct m
 out:
 	free(tps);
 	return err;
+}
+
+int threads_locate(const struct target *t, const struct modules *mods, struct threads *list)
+{
+	struct tls_layout l;
+	struct tcb_finder finder;
+	unsigned left = LOCATE_MAX;
+	int err;
+
+	tls_layout_read(t->pid, mods, &l);
+	if (!l.stack_used)
+		return 0;
+	err = tcb_finder_init(&finder, t->pid, l.tid_offset);
+	if (err)
+		return err;
+	for (size_t i = 0; i < list->n && left; i++) {
+		struct thread *th = &list->v[i];
+		pid_t tid;
+
+		if (th->tp)
+			continue;
+		left--;
+		tid = inner_tid(t, th->tid);
+		th->tp = tcb_find_listed(&finder, l.stack_used, l.link_offset, tid);
+		if (!th->tp)
+			th->tp = tcb_find_listed(&finder, l.stack_list, l.link_offset, tid);
+	}
+	tcb_finder_free(&finder);
+	return 0;
 }

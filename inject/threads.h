@@ -21,6 +21,7 @@ struct thread {
 	uint64_t arg[6];
 	uint64_t sp, pc; /* 0 while running */
 	uint64_t tcb;	 /* struct pthread found at the end of its stack, 0 if not found */
+	uint64_t tp;	 /* thread pointer as far as it is known, 0 if not: threads_locate */
 	uint64_t stack_lo, stack_hi; /* the mapping that holds sp, 0 if none */
 	bool has_arena;		     /* thread_arena of glibc is set: it has called malloc */
 	int rank;		     /* smaller is better; see threads_rank */
@@ -49,6 +50,12 @@ void threads_free(struct threads *t);
  */
 HM_MUST_CHECK int threads_rank(const struct target *t, const struct maps *maps,
 			       const struct modules *mods, struct threads *list);
+/*
+ * Looks for the thread pointers that threads_rank has not found, as those of threads that run: in
+ * glibc's lists of stacks (2.34 and newer), for some dozens of threads at most. mods may be NULL.
+ */
+HM_MUST_CHECK int threads_locate(const struct target *t, const struct modules *mods,
+				 struct threads *list);
 /* Not this one, for that reason (static text): it sorts behind all that are usable. */
 void threads_refuse(struct thread *th, const char *why);
 void threads_sort(struct threads *list);

@@ -3,9 +3,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "../agent/process.h"
+#include "../agent/glibc_threads.h"
 #include "../inject/backtrace.h"
 #include "../inject/preview.h"
 #include "context.h"
@@ -28,22 +29,35 @@ static const char *call_text(const struct thread *t, char *buf, size_t size)
 	return buf;
 }
 
-static void thread_row(struct table *table, const struct thread *t)
+static const char *arena_text(const struct glibc_thread *g, char *buf, size_t size)
 {
-	char tid[16], call[32], state[2] = { t->state, '\0' };
+	if (g->arena >= 0)
+		snprintf(buf, size, "%ld", g->arena);
+	else
+		snprintf(buf, size, "%s", g->slot ? "none" : "-");
+	return buf;
+}
+
+static void thread_row(struct table *table, const struct thread *t, const struct glibc_thread *g,
+		       bool bytes)
+{
+	char tid[16], call[32], arena[24], cache[SIZE_TEXT], state[2] = { t->state, '\0' };
 
 	snprintf(tid, sizeof(tid), "%d", (int)t->tid);
 	table_row(table,
 		  (const char *const[]){ tid, t->name, state, call_text(t, call, sizeof(call)),
-					 t->has_arena ? "yes" : "no", t->usable ? "yes" : "no",
+					 arena_text(g, arena, sizeof(arena)),
+					 g->cache ? text_size(cache, g->bytes, bytes) : "-",
+					 t->usable ? "yes" : "no",
 					 (t->usable && !t->anew) || !t->reason ? "" : t->reason });
 }
 
-static int print_threads(const struct context *c, const struct threads *list)
+static int print_threads(const struct context *c, const struct threads *list,
+			 const struct glibc_thread *heap)
 {
 	static const struct column columns[] = {
-		{ "TID", true },    { "NAME", false },	 { "STATE", false }, { "CALL", false },
-		{ "ARENA", false }, { "USABLE", false }, { "WHY", false },
+		{ "TID", true },   { "NAME", false },  { "STATE", false },  { "CALL", false },
+		{ "ARENA", true }, { "TCACHE", true }, { "USABLE", false }, { "WHY", false },
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	int err;
@@ -51,13 +65,13 @@ static int print_threads(const struct context *c, const struct threads *list)
 	if (!t)
 		return -ENOMEM;
 	for (size_t i = 0; i < list->n; i++)
-		thread_row(t, &list->v[i]);
+		thread_row(t, &list->v[i], &heap[i], c->set.bytes);
 	err = table_print(t, c->sink);
 	table_free(t);
 	return err;
 }
 
-static json_t *thread_json(struct reply *r, const struct thread *t)
+static json_t *thread_json(struct reply *r, const struct thread *t, const struct glibc_thread *g)
 {
 	char call[32], state[2] = { t->state, '\0' };
 	json_t *o = json_object();
@@ -67,7 +81,9 @@ static json_t *thread_json(struct reply *r, const struct thread *t)
 	reply_member(r, o, "state", json_text(state, 1));
 	reply_member(r, o, "syscall",
 		     t->in_syscall ? json_string(call_text(t, call, sizeof(call))) : json_null());
-	reply_member(r, o, "has_arena", json_boolean(t->has_arena));
+	reply_member(r, o, "has_arena", json_boolean(t->has_arena || g->arena >= 0));
+	reply_member(r, o, "arena", g->arena >= 0 ? json_integer(g->arena) : json_null());
+	reply_member(r, o, "tcache_bytes", g->cache ? json_u64(g->bytes) : json_null());
 	reply_member(r, o, "usable", json_boolean(t->usable));
 	reply_member(r, o, "begins_anew", json_boolean(t->anew));
 	reply_member(r, o, "reason", t->reason ? json_string(t->reason) : json_null());
@@ -84,11 +100,49 @@ static void forbid_all(struct threads *list)
 		}
 }
 
+/* What each has of glibc's heap; without the right to read it, or its malloc, nothing is known. */
+static int read_heap(const struct process *p, struct threads *list, struct glibc_thread *heap,
+		     struct diag *d)
+{
+	const struct allocator *glibc = process_allocator(p, "glibc");
+	int err;
+
+	for (size_t i = 0; i < list->n; i++)
+		heap[i] = (struct glibc_thread){ .arena = -1 };
+	if (!glibc || !p->pre.attachable)
+		return 0;
+	err = threads_locate(&p->t, &p->mods, list);
+	if (err)
+		return diag_internal(d, err, "looking for threads");
+	return glibc_threads_read(p, glibc, list, heap, d);
+}
+
+static int answer_threads(struct context *c, struct reply *r, struct threads *list, struct diag *d)
+{
+	struct glibc_thread *heap = calloc(list->n ? list->n : 1, sizeof(*heap));
+	json_t *rows;
+	int err;
+
+	if (!heap)
+		return diag_internal(d, -ENOMEM, "the threads");
+	err = read_heap(c->process, list, heap, d);
+	if (!err && c->set.json) {
+		rows = json_array();
+		for (size_t i = 0; i < list->n; i++)
+			if (json_array_append_new(rows, thread_json(r, &list->v[i], &heap[i])))
+				r->failed = true;
+		reply_set(r, "threads", rows);
+	} else if (!err && print_threads(c, list, heap)) {
+		err = diag_internal(d, -ENOMEM, "the table");
+	}
+	free(heap);
+	return err;
+}
+
 int cmd_threads(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	const struct process *p = c->process;
 	struct threads list;
-	json_t *rows;
 	int err = threads_read(&p->t, &list, d);
 
 	(void)a;
@@ -99,17 +153,10 @@ int cmd_threads(struct context *c, const struct args *a, struct reply *r, struct
 		err = preview_threads(&p->t, &p->maps, &p->mods, &list);
 	if (!p->pre.attachable)
 		forbid_all(&list);
-	if (err) {
+	if (err)
 		diag_internal(d, err, "ranking threads");
-	} else if (c->set.json) {
-		rows = json_array();
-		for (size_t i = 0; i < list.n; i++)
-			if (json_array_append_new(rows, thread_json(r, &list.v[i])))
-				r->failed = true;
-		reply_set(r, "threads", rows);
-	} else if (print_threads(c, &list)) {
-		err = diag_internal(d, -ENOMEM, "the table");
-	}
+	else
+		err = answer_threads(c, r, &list, d);
 	threads_free(&list);
 	return err;
 }

@@ -108,9 +108,11 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 mallctl arena.0.dirty_decay_ms 1000\n"
 		  "  heapmedic mallctl --list arenas.\n" },
 	{ .name = "threads", .flags = CMD_PASSIVE, .usage = "", .run = cmd_threads,
-	  .help = "what the threads wait in, and which can be borrowed",
+	  .help = "what the threads wait in, their arenas, and which can be borrowed",
 	  .more = "Best candidate first. Nothing is held. CALL is the system call that a thread is\n"
-		  "in, ARENA whether it has one of glibc's, WHY what speaks against borrowing it.\n"
+		  "in, ARENA the number of glibc's arena that it allocates from (none: it has not\n"
+		  "allocated yet), TCACHE what it keeps in its cache of freed blocks, WHY what speaks\n"
+		  "against borrowing it; - is not known. `arenas` has the arenas.\n"
 		  "A socket's own timeout (SO_RCVTIMEO) begins anew when its thread is borrowed:\n"
 		  "such a thread is the last choice.\n"
 		  "\n"

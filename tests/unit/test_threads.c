@@ -244,6 +244,33 @@ Test(threads, that_own_an_arena_come_first)
 	end_scene(&s);
 }
 
+/* Also of a thread that runs, of which no stack pointer is known. */
+Test(threads, are_located)
+{
+	const struct thread *spin, *sleeper;
+	struct modules mods;
+	struct scene s;
+	struct diag d;
+	uint64_t tp;
+
+	setup_scene(&s);
+	cr_assert_eq(modules_load(&s.t, &s.maps, &mods, &d), 0, "%s", d.text);
+	cr_assert_eq(threads_rank(&s.t, &s.maps, &mods, &s.list), 0);
+	sleeper = by_tid(&s.list, s.s->tid[FUTEX]);
+	tp = sleeper->tp;
+	cr_expect_neq(tp, 0);
+	cr_expect_eq(tp, sleeper->tcb);
+	cr_assert_eq(threads_locate(&s.t, &mods, &s.list), 0);
+	spin = by_tid(&s.list, s.s->tid[SPIN]);
+	cr_expect_neq(spin->tp, 0);
+	cr_expect_eq(sleeper->tp, tp);
+	for (size_t i = 0; i < s.list.n; i++)
+		for (size_t k = 0; k < i; k++)
+			cr_expect_neq(s.list.v[i].tp, s.list.v[k].tp);
+	modules_free(&mods);
+	end_scene(&s);
+}
+
 Test(threads, a_tight_stack_is_left_alone)
 {
 	const struct thread *th;

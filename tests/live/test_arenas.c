@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* What `arenas` and `threads` read of glibc's heap, held against what glibc and the program say. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "victim.h"
+
+#define WORKERS 6 /* of the victim cached; its other numbers follow */
+#define KEPT	50000
+/* 7 chunks for blocks of 24, 100 and 1000 bytes each */
+#define IN_CACHE (7 * (32 + 112 + 1008))
+#define PAGE	 4096
+
+static json_t *ask(pid_t pid, const char *command, const char *more)
+{
+	struct run r;
+	json_t *o;
+
+	run(&r, pid, "--passive", "--json", command, more, NULL);
+	run_expect(&r, 0);
+	cr_assert_eq(run_lines(&r), 1);
+	o = run_json(&r, 0, pid, command);
+	run_free(&r);
+	return o;
+}
+
+/* The row of one arena; NULL if there is none. */
+static json_t *arena_of(json_t *o, long long index)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_at(o, "result.arenas"), i,
+			   row) if (json_int(row, "index") == index) return row;
+	return NULL;
+}
+
+static bool has_flag(json_t *row, const char *name)
+{
+	json_t *word;
+	size_t i;
+
+	json_array_foreach(json_at(row, "flags"), i,
+			   word) if (!strcmp(json_string_value(word), name)) return true;
+	return false;
+}
+
+static const char *const figures[] = { "system",    "in_use", "free", "free_resident", "stranded",
+				       "trimmable", "pinned", "top",  "threads" };
+
+/* What is true of any answer: largest first, parts are not larger than wholes, sums are sums. */
+static void check_rows(json_t *o)
+{
+	json_t *list = json_at(o, "result.arenas"), *row;
+	long long last = -1;
+	size_t i;
+
+	cr_assert_eq(json_int(o, "result.total.arenas"), (long long)json_array_size(list));
+	json_array_foreach(list, i, row)
+	{
+		cr_assert_str_eq(json_text(row, "allocator"), "glibc");
+		cr_assert_str_eq(json_text(row, "origin"), "passive");
+		cr_assert_eq(json_int(row, "system"),
+			     json_int(row, "in_use") + json_int(row, "free"));
+		cr_assert_leq(json_int(row, "free_resident"), json_int(row, "free"));
+		cr_assert_leq(json_int(row, "stranded") + json_int(row, "trimmable") +
+				      json_int(row, "pinned"),
+			      json_int(row, "free_resident"));
+		cr_assert_leq(json_int(row, "top"), json_int(row, "free"));
+		cr_assert(last < 0 || json_int(row, "system") <= last);
+		last = json_int(row, "system");
+	}
+	for (size_t k = 0; k < sizeof(figures) / sizeof(figures[0]); k++) {
+		char path[64];
+		long long sum = 0;
+
+		json_array_foreach(list, i, row) sum += json_int(row, figures[k]);
+		snprintf(path, sizeof(path), "result.total.%s", figures[k]);
+		cr_assert_eq(json_int(o, path), sum, "%s", figures[k]);
+	}
+}
+
+static void check_quiet(json_t *o)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_at(o, "result.arenas"), i, row)
+	{
+		cr_assert_eq(json_array_size(json_at(row, "flags")), 0, "arena %lld",
+			     json_int(row, "index"));
+		cr_assert(json_is_null(json_at(row, "damage")));
+	}
+	cr_assert_eq(json_array_size(json_at(o, "result.total.flags")), 0);
+	cr_assert_eq(json_array_size(json_at(o, "warnings")), 0);
+}
+
+static void compare_with_info(json_t *o, json_t *said)
+{
+	json_t *want;
+	size_t i;
+
+	cr_assert_eq(json_array_size(json_at(o, "result.arenas")),
+		     json_array_size(json_at(said, "result.arenas")));
+	json_array_foreach(json_at(said, "result.arenas"), i, want)
+	{
+		long long index = json_int(want, "index");
+		json_t *got = arena_of(o, index);
+
+		cr_assert_not_null(got, "arena %lld", index);
+		cr_assert_eq(json_int(got, "system"), json_int(want, "system_bytes"), "arena %lld",
+			     index);
+		cr_assert_eq(json_int(got, "in_use"), json_int(want, "in_use_bytes"), "arena %lld",
+			     index);
+		cr_assert_eq(json_int(got, "free"), json_int(want, "free_bytes"), "arena %lld",
+			     index);
+	}
+	cr_assert_eq(json_int(o, "result.parameters.mmapped"),
+		     json_int(said, "result.total.mmapped_bytes"));
+	cr_assert_eq(json_int(o, "result.parameters.mmapped_count"),
+		     json_int(said, "result.total.mmapped_count"));
+}
+
+/* In one session: while it lasts, the thread that makes its calls has a little in the heap. */
+static void check_against_info(pid_t pid)
+{
+	struct run r;
+	json_t *o, *said;
+
+	run(&r, pid, "--json", "-e", "info", "-e", "arenas", "-e", "info", NULL);
+	run_expect(&r, 0);
+	o = run_json(&r, 1, pid, "arenas");
+	for (size_t line = 0; line <= 2; line += 2) {
+		said = run_json(&r, line, pid, "info");
+		compare_with_info(o, said);
+		json_decref(said);
+	}
+	json_decref(o);
+	run_free(&r);
+}
+
+Test(arenas, are_what_glibc_says)
+{
+	static struct state before;
+	struct victim v;
+	struct run r;
+	json_t *o, *dry;
+
+	victim_start_named(&v, "retained", NULL, NULL);
+	state_take(&v, &before);
+	o = ask(v.pid, "arenas", NULL);
+	state_same(&v, &before, STATE_EXACT);
+	check_rows(o);
+	check_quiet(o);
+	cr_assert_eq(json_array_size(json_at(o, "result.arenas")), 9);
+	for (int i = 0; i < 9; i++)
+		cr_assert_eq(json_int(arena_of(o, i), "threads"), 1, "arena %d", i);
+	cr_assert_eq(json_int(o, "result.parameters.trim_threshold"), 128 * 1024);
+	cr_assert_eq(json_int(o, "result.parameters.mmap_threshold"), 128 * 1024);
+	cr_assert_str_eq(json_text(o, "result.parameters.thresholds"), "dynamic");
+	cr_assert(json_is_null(json_at(o, "result.parameters.arena_max")));
+	cr_assert_eq(json_int(o, "result.parameters.arena_limit"),
+		     8 * sysconf(_SC_NPROCESSORS_ONLN));
+	run(&r, v.pid, "--json", "--dry-run", "trim", NULL);
+	run_expect(&r, 0);
+	dry = run_json(&r, 0, v.pid, "trim");
+	cr_assert_eq(json_int(dry, "result.predicted_bytes"),
+		     json_int(o, "result.total.trimmable"));
+	json_decref(dry);
+	run_free(&r);
+	json_decref(o);
+	check_against_info(v.pid);
+	victim_stop(&v);
+}
+
+/* After a trim it is all still free, but not there any more. */
+Test(arenas, after_a_trim)
+{
+	struct victim v;
+	json_t *o;
+
+	victim_start_named(&v, "retained", "3", "400");
+	run_ok(v.pid, "trim", NULL);
+	o = ask(v.pid, "arenas", NULL);
+	check_rows(o);
+	cr_assert_eq(json_int(o, "result.total.trimmable"), 0);
+	cr_assert_geq(json_int(o, "result.total.free"), 3ll * 400 * 16384);
+	/* what shares its pages with something, at both ends of it, and the tops */
+	cr_assert_leq(json_int(o, "result.total.free_resident"), 4ll * 16 * PAGE);
+	cr_assert_gt(json_int(o, "result.total.stranded"), 0);
+	json_decref(o);
+	victim_stop(&v);
+}
+
+/* ---- threads */
+
+static json_t *thread_named(json_t *o, const char *name)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_at(o, "result.threads"), i,
+			   row) if (!strcmp(json_text(row, "name"), name)) return row;
+	cr_assert_fail("there is no thread %s", name);
+	return NULL;
+}
+
+static json_t *worker(json_t *o, int i)
+{
+	char name[16] = "cached";
+
+	if (i)
+		snprintf(name, sizeof(name), "worker %d", i);
+	return thread_named(o, name);
+}
+
+/* Each worker keeps as many blocks as its number: that tells which arena is its own. */
+Test(arenas, threads_with_arenas_of_their_own)
+{
+	static struct state before;
+	struct victim v;
+	json_t *list, *arenas;
+	bool seen[WORKERS + 1] = { false };
+
+	victim_start_named(&v, "cached", NULL, NULL);
+	state_take(&v, &before);
+	list = ask(v.pid, "threads", NULL);
+	arenas = ask(v.pid, "arenas", NULL);
+	state_same(&v, &before, STATE_EXACT);
+	check_rows(arenas);
+	for (int i = 0; i <= WORKERS; i++) {
+		long long index = json_int(worker(list, i), "arena"), in_use;
+
+		cr_assert(index >= 0 && index <= WORKERS && !seen[index], "worker %d: arena %lld",
+			  i, index);
+		cr_assert_eq(index == 0, i == 0, "the main thread's is the main arena");
+		seen[index] = true;
+		cr_assert(json_bool(worker(list, i), "has_arena"));
+		in_use = json_int(arena_of(arenas, index), "in_use");
+		cr_assert(in_use >= (long long)i * KEPT && in_use < (i + 1ll) * KEPT,
+			  "worker %d has %lld bytes of arena %lld in use", i, in_use, index);
+		cr_assert_eq(json_int(arena_of(arenas, index), "threads"), 1);
+		cr_assert_eq(json_int(worker(list, i), "tcache_bytes"), IN_CACHE,
+			     "worker %d has %lld, not %d", i,
+			     json_int(worker(list, i), "tcache_bytes"), IN_CACHE);
+	}
+	json_decref(list);
+	json_decref(arenas);
+	check_against_info(v.pid);
+	victim_stop(&v);
+}
+
+Test(arenas, one_arena_for_all)
+{
+	struct victim v;
+	json_t *list, *arenas;
+
+	victim_start(&v,
+		     &(struct victim_plan){ .argv = { "@cached" }, .env = "MALLOC_ARENA_MAX=1" });
+	list = ask(v.pid, "threads", NULL);
+	arenas = ask(v.pid, "arenas", NULL);
+	cr_assert_eq(json_array_size(json_at(arenas, "result.arenas")), 1);
+	cr_assert_eq(json_int(arenas, "result.arenas.0.threads"), WORKERS + 1);
+	cr_assert_eq(json_int(arenas, "result.parameters.arena_max"), 1);
+	cr_assert_eq(json_int(arenas, "result.parameters.arena_limit"), 1);
+	for (int i = 0; i <= WORKERS; i++) {
+		cr_assert_eq(json_int(worker(list, i), "arena"), 0);
+		cr_assert_eq(json_int(worker(list, i), "tcache_bytes"), IN_CACHE);
+	}
+	json_decref(list);
+	json_decref(arenas);
+	victim_stop(&v);
+}
+
+Test(arenas, thread_caches_off)
+{
+	struct victim v;
+	json_t *list;
+
+	victim_start(&v,
+		     &(struct victim_plan){ .argv = { "@cached" },
+					    .env = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0" });
+	list = ask(v.pid, "threads", NULL);
+	for (int i = 0; i <= WORKERS; i++) {
+		cr_assert_geq(json_int(worker(list, i), "arena"), 0);
+		cr_assert_eq(json_int(worker(list, i), "tcache_bytes"), 0);
+	}
+	json_decref(list);
+	check_against_info(v.pid);
+	victim_stop(&v);
+}
+
+Test(arenas, thresholds_that_were_set)
+{
+	struct victim v;
+	json_t *o;
+
+	victim_start_named(&v, "cached", NULL, NULL);
+	run_ok(v.pid, "mallopt", "M_TRIM_THRESHOLD", "512K", NULL);
+	o = ask(v.pid, "arenas", NULL);
+	cr_assert_eq(json_int(o, "result.parameters.trim_threshold"), 512 * 1024);
+	cr_assert_str_eq(json_text(o, "result.parameters.thresholds"), "frozen");
+	json_decref(o);
+	victim_stop(&v);
+}
+
+/* ---- text */
+
+Test(arenas, of_many_the_largest_are_shown)
+{
+	struct victim v;
+	struct run r;
+
+	victim_start(&v, &(struct victim_plan){ .argv = { "@retained", "25", "10", "2000" },
+						.env = "MALLOC_ARENA_MAX=40" });
+	run(&r, v.pid, "arenas", NULL);
+	run_expect(&r, 0);
+	cr_assert_not_null(strstr(r.out, "and 6 more arenas (arenas --all)\n"), "%s", r.out);
+	cr_assert_eq(run_lines(&r), 1 + 20 + 1 + 1 + 3, "%s", r.out);
+	cr_assert_not_null(strstr(r.out, "arena_max 40"), "%s", r.out);
+	run_free(&r);
+	run(&r, v.pid, "arenas", "--all", NULL);
+	run_expect(&r, 0);
+	cr_assert_null(strstr(r.out, "more arenas"), "%s", r.out);
+	cr_assert_eq(run_lines(&r), 1 + 26 + 1 + 3, "%s", r.out);
+	run_free(&r);
+	victim_stop(&v);
+}
+
+Test(arenas, threads_as_text)
+{
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "cached", NULL, NULL);
+	run(&r, v.pid, "--bytes", "threads", NULL);
+	run_expect(&r, 0);
+	cr_assert_not_null(strstr(r.out, "TCACHE"), "%s", r.out);
+	cr_assert_not_null(strstr(r.out, "8064"), "%s", r.out);
+	run_free(&r);
+	victim_stop(&v);
+}
+
+/* ---- other programs */
+
+Test(arenas, python)
+{
+	static struct state before;
+	struct victim v;
+	json_t *o;
+
+	victim_start(&v, &(struct victim_plan){ .argv = { "python3", "@py.py" } });
+	state_take(&v, &before);
+	o = ask(v.pid, "arenas", NULL);
+	cr_assert_eq(json_array_size(json_at(o, "result.arenas")), 1);
+	cr_assert_geq(json_int(o, "result.total.trimmable"), 50ll << 20);
+	json_decref(o);
+	o = ask(v.pid, "threads", NULL);
+	cr_assert_eq(json_int(o, "result.threads.0.arena"), 0);
+	json_decref(o);
+	state_same(&v, &before, STATE_EXACT);
+	victim_stop(&v);
+}
+
+/* A server whose plain malloc is glibc's, though jemalloc is mapped. */
+Test(arenas, redis_on_the_malloc_of_libc)
+{
+	char dir[] = "/tmp/heapmedic-arenas-XXXXXX", path[64];
+	struct victim v;
+	json_t *o;
+
+	cr_assert_not_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/s", dir);
+	victim_start(&v, &(struct victim_plan){ .argv = { "redis-server", "--port", "0", "--save",
+							  "", "--logfile", "/dev/null", "--dir",
+							  dir, "--unixsocket", path },
+						.env = "LD_PRELOAD=libc.so.6",
+						.silent = true });
+	for (int i = 0; i < 1000 && access(path, F_OK); i++)
+		sleep_ns(10000000);
+	o = ask(v.pid, "arenas", NULL);
+	cr_assert_geq(json_array_size(json_at(o, "result.arenas")), 1);
+	cr_assert_gt(json_int(arena_of(o, 0), "in_use"), 0);
+	json_decref(o);
+	o = ask(v.pid, "threads", NULL);
+	cr_assert_eq(json_int(thread_named(o, "redis-server"), "arena"), 0);
+	json_decref(o);
+	victim_kill(&v);
+	unlink(path);
+	cr_assert_eq(rmdir(dir), 0);
+}
+
+/* Its heap is found as that of any other; the caches of its threads need its version. */
+Test(arenas, static_program)
+{
+	struct victim v;
+	json_t *o, *row;
+	size_t i;
+
+	victim_start_named(&v, "static", NULL, NULL);
+	o = ask(v.pid, "arenas", NULL);
+	check_rows(o);
+	cr_assert_gt(json_int(o, "result.total.system"), 0);
+	json_decref(o);
+	o = ask(v.pid, "threads", NULL);
+	json_array_foreach(json_at(o, "result.threads"), i, row)
+	{
+		json_at(row, "arena");
+		json_at(row, "tcache_bytes");
+	}
+	json_decref(o);
+	victim_stop(&v);
+}
+
+Test(arenas, a_program_without_a_heap)
+{
+	struct victim v;
+	struct run r;
+	json_t *o;
+
+	victim_start_named(&v, "heapless", NULL, NULL);
+	run(&r, v.pid, "arenas", NULL);
+	run_expect(&r, 0);
+	cr_assert_not_null(strstr(r.out, "has not allocated anything yet"), "%s", r.out);
+	run_free(&r);
+	o = ask(v.pid, "arenas", NULL);
+	cr_assert_eq(json_array_size(json_at(o, "result.arenas")), 0);
+	json_decref(o);
+	o = ask(v.pid, "threads", NULL);
+	cr_assert(json_is_null(json_at(o, "result.threads.0.arena")));
+	cr_assert(json_is_null(json_at(o, "result.threads.0.tcache_bytes")));
+	json_decref(o);
+	victim_stop(&v);
+}
+
+/* Who has no arenas of glibc's is told why, and where to look. */
+struct other {
+	const char *victim, *env, *code, *word;
+};
+static const struct other others[] = {
+	{ "musl", NULL, "musl", "musl" },
+	{ "nolibc", NULL, "no-libc", "no C library" },
+	{ "gopure", NULL, "no-libc", NULL },
+	{ "jemlinked", NULL, "no-glibc-malloc", "mallctl stats.arenas.<i>" },
+	{ "retained", "LD_PRELOAD=libjemalloc.so.2", "no-glibc-malloc", "`stats`" },
+};
+
+Test(arenas, of_others)
+{
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		const struct other *x = &others[i];
+		struct victim_plan plan = { .env = x->env };
+		struct victim v;
+		struct run r;
+		char name[32];
+		json_t *o;
+
+		snprintf(name, sizeof(name), "@%s", x->victim);
+		plan.argv[0] = name;
+		victim_start(&v, &plan);
+		run(&r, v.pid, "--passive", "arenas", NULL);
+		run_expect(&r, 5);
+		cr_assert(!x->word || strstr(r.err, x->word), "%s", r.err);
+		run_free(&r);
+		run(&r, v.pid, "--passive", "--json", "arenas", NULL);
+		run_expect(&r, 5);
+		o = run_json(&r, 0, v.pid, "arenas");
+		cr_assert_str_eq(json_text(o, "error.code"), x->code, "%s", x->victim);
+		json_decref(o);
+		run_free(&r);
+		o = ask(v.pid, "threads", NULL);
+		cr_assert(json_is_null(json_at(o, "result.threads.0.arena")));
+		json_decref(o);
+		victim_stop(&v);
+	}
+}
+
+Test(arenas, a_damaged_one_is_named)
+{
+	static const char *const places[] = { "single", "thread" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct victim v;
+		json_t *o, *row;
+		char comm[32];
+
+		victim_start_named(&v, "damaged", "size", places[i]);
+		o = ask(v.pid, "arenas", NULL);
+		row = arena_of(o, (long long)i);
+		cr_assert_not_null(row);
+		cr_assert(has_flag(row, "damaged"));
+		snprintf(comm, sizeof(comm), "%s", json_text(o, "comm"));
+		cr_assert_not_null(strstr(json_text(row, "damage.where"), comm), "%s: %s", comm,
+				   json_text(row, "damage.where"));
+		cr_assert(json_is_null(json_at(arena_of(o, 0), "damage")) || i == 0);
+		cr_assert(has_flag(json_at(o, "result.total"), "cut"));
+		json_decref(o);
+		victim_stop(&v);
+	}
+}

@@ -78,6 +78,11 @@ int tracee_detach(struct tracee *t, int sig)
 	t->seized = false;
 	return 0;
 }
+int tracee_release(struct tracee *t)
+{
+	t->seized = false;
+	return 0;
+}
 void tracee_reap(struct tracee *t, uint64_t limit_ns)
 {
 	(void)limit_ns;

@@ -3,14 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
-#define VALUE_MAX ((size_t)64)
-#define STAT_MAX  ((size_t)64 * 1024)
+#include "in_root.h"
+
+#define GROUPS_MAX    ((size_t)1 << 20)
+#define MOUNTINFO_MAX ((size_t)16 << 20)
+/* while a thread is held */
+#define MOUNTINFO_SOON ((size_t)1 << 20)
+#define FILE_MAX       ((size_t)64 * 1024)
+/* version 1 writes a number near 2^63 for none */
+#define NONE_FROM ((uint64_t)1 << 60)
 
 /* Where a controller's numbers are, in the two versions (cgroup-v1/memory.rst, cgroup-v2.rst). */
 struct files {
@@ -18,9 +26,9 @@ struct files {
 };
 
 static const struct controller {
-	const char *name; /* among the mount options, and in /proc/PID/cgroup, of version 1 */
+	const char *name;
 	struct files v1, v2;
-} controllers[] = {
+} controllers[CGROUP_KINDS] = {
 	[CGROUP_MEMORY] = { "memory",
 			    { "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat",
 			      "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes" },
@@ -31,110 +39,117 @@ static const struct controller {
 			  { "pids.max", "pids.current", NULL, NULL, NULL } },
 };
 
-/* Is word one of the comma separated ones of s[0..len)? */
-static bool has_word(const char *s, size_t len, const char *word)
+const char *cgroup_controller(enum cgroup_kind kind)
 {
-	size_t n = strlen(word);
-
-	for (size_t i = 0; i + n <= len; i++)
-		if ((i == 0 || s[i - 1] == ',') && memcmp(s + i, word, n) == 0 &&
-		    (i + n == len || s[i + n] == ','))
-			return true;
-	return false;
+	return controllers[kind].name;
 }
+
+/* ---- finding it */
 
 /*
- * The process's path in the hierarchy of this controller: "ID:controllers:/path", of version 2
- * "0::/path".
+ * Opens the mount point, as we or (procfd given) the target see it; -1 unless it is a cgroup file
+ * system that shows the cgroup: another one may lie on top.
  */
-static bool find_path(const char *cgroup, const char *controller, char *out, size_t size)
+static int open_mount(int procfd, const struct cgroup_place *p)
 {
-	for (const char *line = cgroup; *line; line += strcspn(line, "\n"), line += *line != 0) {
-		size_t len = strcspn(line, "\n");
-		const char *a = memchr(line, ':', len);
-		const char *b = a ? memchr(a + 1, ':', len - (size_t)(a + 1 - line)) : NULL;
-		size_t n;
+	int fd = procfd < 0 ? open(p->mount, O_PATH | O_DIRECTORY | O_CLOEXEC)
+			    : open_in_root(procfd, p->mount);
+	char path[CGROUP_PATH + 1];
+	struct statfs fs;
 
-		if (!b)
-			continue;
-		if (controller ? !has_word(a + 1, (size_t)(b - a - 1), controller) : b != a + 1)
-			continue;
-		n = len - (size_t)(b + 1 - line);
-		if (n >= size)
-			return false;
-		memcpy(out, b + 1, n);
-		out[n] = '\0';
-		return true;
-	}
-	return false;
+	if (fd < 0)
+		return -1;
+	snprintf(path, sizeof(path), ".%s", p->below);
+	if (fstatfs(fd, &fs) == 0 &&
+	    (fs.f_type == CGROUP_SUPER_MAGIC || fs.f_type == CGROUP2_SUPER_MAGIC) &&
+	    faccessat(fd, path, F_OK, 0) == 0)
+		return fd;
+	close(fd);
+	return -1;
 }
 
-struct mount {
-	char root[PATH_MAX], point[PATH_MAX];
-};
-
-/*
- * proc(5), mountinfo: "ID parent major:minor root point options [tags] - type source options". In
- * root and point the kernel writes blanks as octal; such a mount is left alone.
- */
-static bool parse_mount(const char *line, size_t len, const char *controller, struct mount *m)
+static bool is_missing(const struct cgroup *c)
 {
-	char copy[3 * PATH_MAX];
-	const char *dash, *type, *options;
-	size_t options_len;
-
-	if (len >= sizeof(copy))
-		return false;
-	memcpy(copy, line, len);
-	copy[len] = '\0';
-	dash = strstr(copy, " - ");
-	if (!dash || sscanf(copy, "%*s %*s %*s %4095s %4095s", m->root, m->point) != 2)
-		return false;
-	type = dash + 3;
-	if (!controller)
-		return strncmp(type, "cgroup2 ", 8) == 0;
-	if (strncmp(type, "cgroup ", 7) != 0)
-		return false;
-	options = strrchr(type, ' ');
-	options_len = options ? strlen(options + 1) : 0;
-	return options && has_word(options + 1, options_len, controller);
+	return c->place.version && c->dir < 0;
 }
 
-static bool find_mount(const char *mountinfo, const char *controller, struct mount *m)
+/* Opens those that are missing by our mounts, or (procfd given) by the target's. */
+static void look_at_mounts(int procfd, size_t max, struct cgroup v[CGROUP_KINDS])
 {
-	for (const char *line = mountinfo; *line; line += *line != 0) {
-		size_t len = strcspn(line, "\n");
-
-		if (parse_mount(line, len, controller, m))
-			return true;
-		line += len;
-	}
-	return false;
-}
-
-/* The directory of path below the mount; false where the mount does not show it. */
-static bool directory(const struct mount *m, const char *path, char *out, size_t size)
-{
-	size_t n = strcmp(m->root, "/") ? strlen(m->root) : 0;
-
-	if (strstr(path, "/..") || strncmp(path, m->root, n) != 0 || (path[n] && path[n] != '/'))
-		return false;
-	return (size_t)snprintf(out, size, "%s%s", m->point, path + n) < size;
-}
-
-/* A number of a file in dir; false for "max", for what is no number, or no file. */
-static bool read_value(const char *dir, const char *name, uint64_t *out)
-{
-	char path[PATH_MAX], *text, *end;
+	bool missing = false;
+	char *mounts;
 	size_t len;
-	bool ok;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path) ||
-	    proc_read(AT_FDCWD, path, VALUE_MAX, &text, &len))
+	for (size_t i = 0; i < CGROUP_KINDS; i++)
+		missing |= is_missing(&v[i]);
+	if (!missing ||
+	    (procfd < 0 ? proc_read(AT_FDCWD, "/proc/self/mountinfo", max, &mounts, &len)
+			: proc_read(procfd, "mountinfo", max, &mounts, &len)))
+		return;
+	for (size_t i = 0; i < CGROUP_KINDS; i++)
+		if (is_missing(&v[i]) &&
+		    cgroup_parse_mounts(mounts, controllers[i].name, &v[i].place) == 0)
+			v[i].dir = open_mount(procfd, &v[i].place);
+	free(mounts);
+}
+
+void cgroup_open(const struct target *t, bool held, struct cgroup out[CGROUP_KINDS])
+{
+	char *groups = NULL;
+	size_t len;
+	int rc = proc_read(t->procfd, "cgroup", GROUPS_MAX, &groups, &len);
+
+	for (size_t i = 0; i < CGROUP_KINDS; i++) {
+		out[i].kind = (enum cgroup_kind)i;
+		out[i].dir = -1;
+		/* the place says itself that there is none */
+		(void)!cgroup_parse_self(rc ? "" : groups, controllers[i].name, &out[i].place);
+	}
+	free(groups);
+	look_at_mounts(-1, held ? MOUNTINFO_SOON : MOUNTINFO_MAX, out);
+	if (!held)
+		look_at_mounts(t->procfd, MOUNTINFO_MAX, out);
+}
+
+void cgroup_close(struct cgroup v[CGROUP_KINDS])
+{
+	for (size_t i = 0; i < CGROUP_KINDS; i++) {
+		if (v[i].dir >= 0)
+			close(v[i].dir);
+		v[i].dir = -1;
+	}
+}
+
+/* ---- reading it */
+
+int cgroup_file(const struct cgroup *c, size_t below, const char *name, char **text)
+{
+	char path[CGROUP_PATH + 64];
+	size_t len;
+
+	if ((size_t)snprintf(path, sizeof(path), ".%.*s/%s", (int)below, c->place.below, name) >=
+	    sizeof(path))
+		return -ENAMETOOLONG;
+	return proc_read(c->dir, path, FILE_MAX, text, &len);
+}
+
+bool cgroup_number(const struct cgroup *c, size_t below, const char *name, uint64_t *out)
+{
+	char *text;
+	bool ok = true;
+
+	if (cgroup_file(c, below, name, &text))
 		return false;
 	errno = 0;
-	*out = strtoull(text, &end, 10);
-	ok = end != text && !errno && *text >= '0' && *text <= '9';
+	if (strncmp(text, "max", 3) == 0)
+		*out = CGROUP_NO_LIMIT;
+	else if (*text >= '0' && *text <= '9')
+		*out = strtoull(text, NULL, 10);
+	else
+		ok = false;
+	ok = ok && !errno;
+	if (ok && *out >= NONE_FROM)
+		*out = CGROUP_NO_LIMIT;
 	free(text);
 	return ok;
 }
@@ -144,7 +159,7 @@ struct stat_sums {
 	uint64_t clean, dirty;
 };
 
-static void add_line(const char *line, size_t prefix, struct stat_sums *to)
+static void add_line(const char *line, struct stat_sums *to)
 {
 	static const struct {
 		const char *name;
@@ -157,48 +172,48 @@ static void add_line(const char *line, size_t prefix, struct stat_sums *to)
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		size_t n = strlen(fields[i].name);
 
-		if (strncmp(line + prefix, fields[i].name, n) == 0)
+		if (strncmp(line, fields[i].name, n) == 0)
 			*(fields[i].dirty ? &to->dirty : &to->clean) +=
-				strtoull(line + prefix + n, NULL, 10);
+				strtoull(line + n, NULL, 10);
 	}
 }
 
 /* What the kernel can drop at once: file pages that are not being written, and caches of its own.
  */
-static uint64_t droppable(const char *dir, const char *name)
+static uint64_t droppable(const struct cgroup *c, size_t below, const char *name)
 {
 	struct stat_sums own = { 0 }, total = { 0 };
-	char path[PATH_MAX], *text;
-	bool has_total;
-	size_t len;
+	char *text;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path) ||
-	    proc_read(AT_FDCWD, path, STAT_MAX, &text, &len))
+	if (cgroup_file(c, below, name, &text))
 		return 0;
-	has_total = strstr(text, "\ntotal_inactive_file ") != NULL;
-	for (char *line = text; *line; line += strcspn(line, "\n"), line += *line != 0)
-		add_line(line, strncmp(line, "total_", 6) ? 0 : 6,
-			 strncmp(line, "total_", 6) ? &own : &total);
-	free(text);
-	if (has_total)
+	for (char *line = text; *line; line += strcspn(line, "\n"), line += *line != 0) {
+		bool is_total = strncmp(line, "total_", 6) == 0;
+
+		add_line(is_total ? line + 6 : line, is_total ? &total : &own);
+	}
+	if (strstr(text, "\ntotal_inactive_file "))
 		own = total;
+	free(text);
 	return own.clean > own.dirty ? own.clean - own.dirty : 0;
 }
 
 /* What could be swapped out: free swap, as far as the cgroup may use it. */
-static uint64_t swap_room(const char *dir, const struct files *f)
+static uint64_t swap_room(const struct cgroup *c, size_t below, const struct files *f)
 {
 	uint64_t limit, usage, room = 0;
-	char *text, *line;
+	const char *line;
+	char *text;
 	size_t len;
 
-	if (proc_read(AT_FDCWD, "/proc/meminfo", STAT_MAX, &text, &len))
+	if (proc_read(AT_FDCWD, "/proc/meminfo", FILE_MAX, &text, &len))
 		return 0;
 	line = strstr(text, "SwapFree:");
 	if (line)
 		room = strtoull(line + strlen("SwapFree:"), NULL, 10) * 1024;
 	free(text);
-	if (read_value(dir, f->swap_limit, &limit) && read_value(dir, f->swap_usage, &usage)) {
+	if (cgroup_number(c, below, f->swap_limit, &limit) &&
+	    cgroup_number(c, below, f->swap_usage, &usage)) {
 		uint64_t may = limit > usage ? limit - usage : 0;
 
 		room = may < room ? may : room;
@@ -206,58 +221,70 @@ static uint64_t swap_room(const char *dir, const struct files *f)
 	return room;
 }
 
-static uint64_t left(const struct cgroup_limit *l)
+uint64_t cgroup_room(const struct cgroup_limit *l)
 {
-	return (l->limit > l->usage ? l->limit - l->usage : 0) + l->reclaimable;
+	uint64_t most = l->limit + l->reclaimable;
+
+	if (l->limit == CGROUP_NO_LIMIT)
+		return CGROUP_NO_LIMIT;
+	return most > l->usage ? most - l->usage : 0;
 }
 
-static void look_at(const char *dir, const char *path, const struct files *f,
+/* ---- the tightest limit */
+
+/* False where there are no such files: of version 2 in the root, and where it is not handed down.
+ */
+static bool look_at(const struct cgroup *c, size_t below, const struct files *f,
 		    struct cgroup_limit *out)
 {
-	struct cgroup_limit l = { .path = "" };
-
-	if (!read_value(dir, f->limit, &l.limit) || !read_value(dir, f->usage, &l.usage))
-		return;
-	/* version 1 writes a number near 2^63 for none */
-	if (l.limit >= (uint64_t)1 << 60)
-		return;
-	if (f->stat)
-		l.reclaimable = droppable(dir, f->stat) + swap_room(dir, f);
-	escape_copy(l.path, sizeof(l.path), path, strlen(path));
-	if (!out->path[0] || left(&l) < left(out))
-		*out = l;
+	*out = (struct cgroup_limit){ .below = below };
+	if (!cgroup_number(c, below, f->limit, &out->limit) ||
+	    !cgroup_number(c, below, f->usage, &out->usage))
+		return false;
+	if (f->stat && out->limit != CGROUP_NO_LIMIT)
+		out->reclaimable = droppable(c, below, f->stat) + swap_room(c, below, f);
+	return true;
 }
 
-/* The process's own cgroup and all above it, up to the mount point. */
-static void climb(const struct mount *m, char *path, const struct files *f,
-		  struct cgroup_limit *out)
+static void write_path(const struct cgroup_place *p, struct cgroup_limit *out)
 {
-	char dir[PATH_MAX];
+	size_t len = strlen(p->path) - strlen(p->below) + out->below;
 
+	if (len)
+		escape_copy(out->path, sizeof(out->path), p->path, len);
+	else
+		memcpy(out->path, "/", 2);
+}
+
+static size_t parent(const char *below, size_t len)
+{
+	const char *slash = memrchr(below, '/', len);
+
+	return slash ? (size_t)(slash - below) : 0;
+}
+
+bool cgroup_tightest(const struct cgroup *c, struct cgroup_limit *out)
+{
+	const struct controller *k = &controllers[c->kind];
+	const struct files *f = c->place.version == 1 ? &k->v1 : &k->v2;
+	struct cgroup_limit l;
+	bool known = false;
+	size_t len;
+
+	*out = (struct cgroup_limit){ .limit = CGROUP_NO_LIMIT };
+	if (c->dir < 0)
+		return false;
+	len = out->below = strlen(c->place.below);
 	for (;;) {
-		char *slash;
-
-		if (!directory(m, path, dir, sizeof(dir)))
-			return;
-		look_at(dir, path[0] ? path : "/", f, out);
-		slash = strrchr(path, '/');
-		if (!slash || !path[1])
-			return;
-		*slash = '\0';
+		if (look_at(c, len, f, &l) && (!known || cgroup_room(&l) < cgroup_room(out))) {
+			*out = l;
+			known = true;
+		}
+		if (!len)
+			break;
+		len = parent(c->place.below, len);
 	}
-}
-
-void cgroup_tightest(const char *mountinfo, const char *cgroup, enum cgroup_kind kind,
-		     struct cgroup_limit *out)
-{
-	const struct controller *c = &controllers[kind];
-	struct mount m;
-	char path[PATH_MAX];
-
-	memset(out, 0, sizeof(*out));
-	/* a controller is in one of the two hierarchies: where it is not there are no such files */
-	if (find_path(cgroup, c->name, path, sizeof(path)) && find_mount(mountinfo, c->name, &m))
-		climb(&m, path, &c->v1, out);
-	if (find_path(cgroup, NULL, path, sizeof(path)) && find_mount(mountinfo, NULL, &m))
-		climb(&m, path, &c->v2, out);
+	if (out->limit != CGROUP_NO_LIMIT)
+		write_path(&c->place, out);
+	return known;
 }

@@ -6,13 +6,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cause.h"
-#include "cgroup.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
 /*
@@ -132,18 +130,15 @@ static uint64_t read_map_count(void)
 	return v;
 }
 
-static void read_cgroups(const struct target *t, struct room *out)
+static void read_cgroups(const struct target *t, bool held, struct room *out)
 {
-	char *mounts = NULL, *groups = NULL;
-	size_t len;
+	struct cgroup v[CGROUP_KINDS];
 
-	if (proc_read(AT_FDCWD, "/proc/self/mountinfo", TEXT_MAX, &mounts, &len) == 0 &&
-	    proc_read(t->procfd, "cgroup", TEXT_MAX, &groups, &len) == 0) {
-		cgroup_tightest(mounts, groups, CGROUP_MEMORY, &out->memory);
-		cgroup_tightest(mounts, groups, CGROUP_PIDS, &out->pids);
-	}
-	free(mounts);
-	free(groups);
+	cgroup_open(t, held, v);
+	/* what cannot be read limits nothing */
+	(void)cgroup_tightest(&v[CGROUP_MEMORY], &out->memory);
+	(void)cgroup_tightest(&v[CGROUP_PIDS], &out->pids);
+	cgroup_close(v);
 }
 
 void limits_soft(const struct target *t, struct limits *out)
@@ -159,7 +154,7 @@ void limits_soft(const struct target *t, struct limits *out)
 	free(text);
 }
 
-int limits_read(const struct target *t, struct room *out)
+int limits_read(const struct target *t, bool held, struct room *out)
 {
 	int rc;
 
@@ -172,7 +167,7 @@ int limits_read(const struct target *t, struct room *out)
 	if (nproc_binds(out) && out->limits.nproc <= all_threads())
 		out->user_threads = count_user_threads(out->status.uid[0]);
 	out->map_count = read_map_count();
-	read_cgroups(t, out);
+	read_cgroups(t, held, out);
 	return 0;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifndef HM_LIMITS_H
 #define HM_LIMITS_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cgroup.h"
 #include "diag.h"
 #include "payload/abi.h"
 #include "status.h"
@@ -19,13 +21,6 @@
 /* Soft limits of /proc/PID/limits, in its units; LIMIT_NONE: unlimited, or not listed. */
 struct limits {
 	uint64_t as, data, nproc, nofile, memlock, fsize;
-};
-
-/* The tightest cgroup of one kind among the process's and those above it. */
-struct cgroup_limit {
-	char path[256]; /* as /proc/PID/cgroup has it, escaped; "" if nothing limits */
-	uint64_t limit, usage;
-	uint64_t reclaimable; /* memory: what the kernel can drop or swap out */
 };
 
 /* What a session needs. */
@@ -48,8 +43,11 @@ struct room {
 HM_MUST_CHECK int limits_parse(const char *text, struct limits *out);
 /* Of the process; all LIMIT_NONE where they cannot be read. */
 void limits_soft(const struct target *t, struct limits *out);
-/* What can be read; what cannot limits nothing. The errno of reading /proc/PID/status. */
-HM_MUST_CHECK int limits_read(const struct target *t, struct room *out);
+/*
+ * What can be read; what cannot limits nothing. held: a thread of it is, and some cgroups are
+ * not looked for (see cgroup_open). The errno of reading /proc/PID/status.
+ */
+HM_MUST_CHECK int limits_read(const struct target *t, bool held, struct room *out);
 /* Pure: 0 if there is room, else a negative errno with the limit, its number and what uses it. */
 HM_MUST_CHECK int limits_judge(const struct room *r, const struct need *n, struct diag *d);
 /* Pure: which of the limits on threads is reached; 0 if none is, and d is left alone. */

@@ -219,7 +219,7 @@ int session_foresee(const struct target *t, const struct modules *mods, const st
 		rc = anchors_find(mods, &a, d);
 	if (rc)
 		return rc;
-	rc = limits_read(t, &room);
+	rc = limits_read(t, false, &room);
 	if (rc)
 		return target_unreadable(t, "/status", rc, d);
 	rc = choose_mode(o->via, &a, &room.status, &mode, d);
@@ -238,7 +238,7 @@ int session_no_room(const struct session *s, int err, struct diag *d)
 	struct need need;
 	int rc;
 
-	if (limits_read(s->t, &room) == 0) {
+	if (limits_read(s->t, true, &room) == 0) {
 		const struct proc_status *st = &room.status;
 
 		need_of(&s->r, s->mode, s->maps.n, &need);

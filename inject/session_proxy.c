@@ -32,7 +32,7 @@ static int create_failed(struct session *s, int boot_rc, struct diag *d)
 	if (rc)
 		return session_give_up(s, rc, RETURNING, d);
 	/* glibc makes EAGAIN of ENOMEM */
-	if (limits_read(s->t, &room) == 0 && limits_judge_thread(&room, d))
+	if (limits_read(s->t, false, &room) == 0 && limits_judge_thread(&room, d))
 		return err;
 	return cause_fail(d, err, CAUSE_NO_THREAD, "pthread_create in the target failed: %s",
 			  strerror(-err));

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../agent/cgroup.h"
 #include "../../agent/environ.h"
+#include "../../agent/memory_cgroup.h"
 #include "../../inject/mounts.h"
 #include "../../inject/slept.h"
 #include "../../inject/status.h"
@@ -52,19 +52,34 @@ static void check_cgroup(const char *text, size_t size)
 	}
 }
 
-/* Where the memory cgroup of a process is: the text serves as both files. */
+/* Where a cgroup of a process is: the text serves as both files. */
+static void check_place(const char *text, const char *controller)
+{
+	struct cgroup_place p;
+	size_t path, below;
+
+	if (cgroup_parse_self(text, controller, &p)) {
+		FUZZ_CHECK(!p.version);
+		return;
+	}
+	FUZZ_CHECK(p.version == 1 || p.version == 2);
+	if (cgroup_parse_mounts(text, controller, &p))
+		return;
+	path = strlen(p.path);
+	below = strlen(p.below);
+	FUZZ_CHECK(!below || p.below[0] == '/');
+	FUZZ_CHECK(!strstr(p.below, "/.."));
+	FUZZ_CHECK(below <= path && memcmp(p.path + path - below, p.below, below) == 0);
+}
+
 static void check_memory_cgroup(const char *text)
 {
-	struct cgroup_place place;
 	struct mounts mounts;
 	double some = 0, full = 0;
 	uint64_t v;
 
-	if (cgroup_parse_self(text, &place) == 0) {
-		FUZZ_CHECK(place.version == 1 || place.version == 2);
-		if (cgroup_parse_mounts(text, &place) == 0)
-			FUZZ_CHECK(!place.below[0] || place.below[0] == '/');
-	}
+	check_place(text, "memory");
+	check_place(text, "pids");
 	(void)!cgroup_parse_key(text, "inactive_file", &v);
 	if (cgroup_parse_pressure(text, &some, &full) == 0)
 		FUZZ_CHECK(some >= 0 && some <= 100 && full >= 0 && full <= 100);

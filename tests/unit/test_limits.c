@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -147,6 +148,9 @@ Test(limits, judges_a_memory_cgroup)
 	/* page cache and swap give way */
 	r.memory.reclaimable = 8 * MIB;
 	expect_room(&r, &need);
+	/* where nothing limits */
+	r.memory = (struct cgroup_limit){ .limit = CGROUP_NO_LIMIT, .usage = 64 * MIB };
+	expect_room(&r, &need);
 }
 
 /* ---- cgroups, in a tree of our own making */
@@ -199,6 +203,24 @@ static void remove_tree(void)
 	rmdir(top);
 }
 
+static bool tightest(const char *mounts, const char *groups, enum cgroup_kind kind,
+		     struct cgroup_limit *out)
+{
+	struct cgroup c = { .kind = kind, .dir = -1 };
+	const char *controller = cgroup_controller(kind);
+	bool known;
+
+	if (cgroup_parse_self(groups, controller, &c.place) == 0 &&
+	    cgroup_parse_mounts(mounts, controller, &c.place) == 0) {
+		c.dir = open(c.place.mount, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		cr_assert_geq(c.dir, 0);
+	}
+	known = cgroup_tightest(&c, out);
+	if (c.dir >= 0)
+		close(c.dir);
+	return known;
+}
+
 static void mount_line(char *buf, size_t size, const char *root, const char *rest)
 {
 	snprintf(buf, size,
@@ -221,21 +243,22 @@ Test(limits, cgroups_of_version_2, .init = make_tree, .fini = remove_tree)
 	make_file("/a/b/pids.max", "5\n");
 	make_file("/a/b/pids.current", "5\n");
 	mount_line(mounts, sizeof(mounts), "/", "cgroup2 cgroup2 rw");
-	cgroup_tightest(mounts, "0::/a/b\n", CGROUP_MEMORY, &l);
+	tightest(mounts, "0::/a/b\n", CGROUP_MEMORY, &l);
 	cr_expect_str_eq(l.path, "/a", "what is above limits too");
 	cr_expect_eq(l.limit, 67108864);
 	cr_expect_eq(l.usage, 67000000);
 	cr_expect_geq(l.reclaimable, 4200);
-	cgroup_tightest(mounts, "0::/a/b\n", CGROUP_PIDS, &l);
+	tightest(mounts, "0::/a/b\n", CGROUP_PIDS, &l);
 	cr_expect_str_eq(l.path, "/a/b");
 	cr_expect_eq(l.limit, 5);
+	cr_expect_eq(l.below, 4);
 	/* a mount that shows only a part of the tree, and a path that lies outside of it */
 	mount_line(mounts, sizeof(mounts), "/docker/x", "cgroup2 cgroup2 rw");
-	cgroup_tightest(mounts, "0::/docker/x/a/b\n", CGROUP_PIDS, &l);
+	tightest(mounts, "0::/docker/x/a/b\n", CGROUP_PIDS, &l);
 	cr_expect_eq(l.usage, 5);
-	cgroup_tightest(mounts, "0::/docker/xy/a/b\n", CGROUP_PIDS, &l);
+	tightest(mounts, "0::/docker/xy/a/b\n", CGROUP_PIDS, &l);
 	cr_expect_str_eq(l.path, "");
-	cgroup_tightest(mounts, "0::/../a/b\n", CGROUP_PIDS, &l);
+	tightest(mounts, "0::/../a/b\n", CGROUP_PIDS, &l);
 	cr_expect_str_eq(l.path, "");
 }
 
@@ -251,16 +274,18 @@ Test(limits, cgroups_of_version_1, .init = make_tree, .fini = remove_tree)
 	make_file("/a/memory.stat", "cache 5\ninactive_file 10\ntotal_inactive_file 50\n"
 				    "total_active_file 7\ntotal_dirty 7\n");
 	mount_line(mounts, sizeof(mounts), "/", "cgroup cgroup rw,memory");
-	cgroup_tightest(mounts, "9:cpu,memory:/a\n0::/\n", CGROUP_MEMORY, &l);
+	tightest(mounts, "9:cpu,memory:/a\n0::/\n", CGROUP_MEMORY, &l);
 	cr_expect_str_eq(l.path, "/a");
 	cr_expect_eq(l.limit, 1048576);
 	cr_expect_geq(l.reclaimable, 50);
-	cgroup_tightest(mounts, "9:cpu,memory:/\n0::/\n", CGROUP_MEMORY, &l);
+	tightest(mounts, "9:cpu,memory:/\n0::/\n", CGROUP_MEMORY, &l);
 	cr_expect_str_eq(l.path, "", "the top one has no limit");
-	cgroup_tightest(mounts, "9:cpu,memory:/a\n0::/\n", CGROUP_PIDS, &l);
+	cr_expect_eq(l.limit, CGROUP_NO_LIMIT);
+	cr_expect_eq(l.usage, 1, "what its own uses");
+	tightest(mounts, "9:cpu,memory:/a\n0::/\n", CGROUP_PIDS, &l);
 	cr_expect_str_eq(l.path, "");
-	cgroup_tightest("", "9:memory:/a", CGROUP_MEMORY, &l);
+	tightest("", "9:memory:/a", CGROUP_MEMORY, &l);
 	cr_expect_str_eq(l.path, "");
-	cgroup_tightest(mounts, "nonsense\n::\n", CGROUP_MEMORY, &l);
+	tightest(mounts, "nonsense\n::\n", CGROUP_MEMORY, &l);
 	cr_expect_str_eq(l.path, "");
 }

@@ -204,9 +204,11 @@ static int judge_mapping(const struct room *r, const struct need *n, struct diag
 static int judge_memory(const struct room *r, struct diag *d)
 {
 	const struct cgroup_limit *m = &r->memory;
+	/* lowered below what there is: that much has to go first */
+	uint64_t over = m->usage > m->limit ? m->usage - m->limit : 0;
 
 	if (!m->path[0] || !exceeds(m->limit, m->usage, MEMORY_MARGIN) ||
-	    m->reclaimable >= 2 * MEMORY_MARGIN)
+	    m->reclaimable >= over + 2 * MEMORY_MARGIN)
 		return 0;
 	return cause_fail(d, -ENOMEM, CAUSE_LIMIT_CGROUP_MEMORY,
 			  "the memory cgroup %s of process %d (%s) is full: %" PRIu64 " of %" PRIu64

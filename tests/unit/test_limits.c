@@ -148,6 +148,11 @@ Test(limits, judges_a_memory_cgroup)
 	/* page cache and swap give way */
 	r.memory.reclaimable = 8 * MIB;
 	expect_room(&r, &need);
+	/* its limit was lowered: what is too much has to be dropped before */
+	r.memory.usage = 72 * MIB;
+	expect(&r, &need, CAUSE_LIMIT_CGROUP_MEMORY, "75497472 of 67108864");
+	r.memory.reclaimable = 9 * MIB;
+	expect_room(&r, &need);
 	/* where nothing limits */
 	r.memory = (struct cgroup_limit){ .limit = CGROUP_NO_LIMIT, .usage = 64 * MIB };
 	expect_room(&r, &need);

@@ -44,6 +44,7 @@ left_behind() { # PROGRAM
 
 run() { # PROGRAM
 	report=$tmp/tap
+	begun=$(date +%s)
 	rm -f "$report" "$tmp"/san.*
 	echo "== ${1#"$build"/}"
 	# Live tests measure what other processes do: one at a time.
@@ -64,6 +65,7 @@ run() { # PROGRAM
 	f=$(grep -c '^not ok ' "$report")
 	planned=$(sed -n 's/^1\.\.\([0-9]*\)$/\1/p' "$report" | awk '{n += $1} END {print n + 0}')
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	echo "   $(($(date +%s) - begun)) s"
 	grep '^not ok ' "$report" | sed 's/^/   /'
 	sed -n 's/^ok - \(.* # SKIP .*\)/   skipped \1/p' "$report"
 	[ "$planned" -gt 0 ] || complain "$1 has no tests"

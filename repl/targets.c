@@ -54,9 +54,9 @@ bool cgroup_matches(const char *text, const char *group)
 		const char *end = strchrnul(line, '\n');
 		/* "hierarchy:controllers:path" (cgroups(7)); controllers hold no colon but
 		 * name=... may: the path begins at the first ":/". */
-		const char *path = strstr(line, ":/");
+		const char *path = memmem(line, (size_t)(end - line), ":/", 2);
 
-		if (path && path < end) {
+		if (path) {
 			size_t have = (size_t)(end - path) - 1;
 
 			path++;
@@ -73,9 +73,9 @@ bool cgroup_matches(const char *text, const char *group)
  * length in *len. */
 static const char *cgroup_mount(const char *line, const char *end, size_t *len)
 {
-	const char *point = line, *type = strstr(line, " - cgroup");
+	const char *point = line;
 
-	if (!type || type >= end)
+	if (!memmem(line, (size_t)(end - line), " - cgroup", strlen(" - cgroup")))
 		return NULL;
 	for (int i = 0; i < 4; i++) {
 		point = memchr(point, ' ', (size_t)(end - point));

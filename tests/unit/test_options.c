@@ -390,3 +390,21 @@ Test(targets, group_names)
 	cr_expect_eq(cgroup_normalise(mounts, "", buf, sizeof(buf)), -EINVAL);
 	cr_expect_eq(cgroup_normalise(mounts, "/0123456789", buf, 8), -ENAMETOOLONG);
 }
+
+/* What looks at the rest of the text for each line does not come to an end here. */
+Test(targets, group_of_a_long_mountinfo, .timeout = 120)
+{
+	static const char line[] = "22 1 0:20 / /m rw,relatime - proc proc rw\n";
+	static const char last[] = "30 22 0:26 / /cg rw - cgroup2 cgroup2 rw\n";
+	size_t n = ((size_t)16 << 20) / (sizeof(line) - 1);
+	char *text = malloc(n * (sizeof(line) - 1) + sizeof(last)), *end = text, buf[64];
+
+	cr_assert_not_null(text);
+	for (size_t i = 0; i < n; i++)
+		end = mempcpy(end, line, sizeof(line) - 1);
+	memcpy(end, last, sizeof(last));
+	cr_assert_eq(cgroup_normalise(text, "/cg/a", buf, sizeof(buf)), 0);
+	cr_expect_str_eq(buf, "/a");
+	cr_expect_not(cgroup_matches(text, "/a"));
+	free(text);
+}

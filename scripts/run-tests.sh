@@ -47,10 +47,15 @@ run() { # PROGRAM
 	begun=$(date +%s)
 	rm -f "$report" "$tmp"/san.*
 	echo "== ${1#"$build"/}"
-	# Live tests measure what other processes do: one at a time.
-	case $1 in */unit/*) jobs=2 ;; *) jobs=1 ;; esac
+	# Live tests measure what other processes do: one at a time. Torture at full length is long, and may meet company.
+	case $1 in
+	*/unit/*) jobs=2 ;;
+	*/torture/test_servers) jobs=1 ;;
+	*/torture/*) jobs=${TORTURE:+2} ;;
+	*) jobs=1 ;;
+	esac
 	# What it says goes through a file: a process that a test leaves behind must not keep our own output open.
-	HEAPMEDIC_TEST_RUN=$$ "$1" --tap="$report" --short-filename -j$jobs --timeout "${TEST_TIMEOUT:-$limit}" \
+	HEAPMEDIC_TEST_RUN=$$ "$1" --tap="$report" --short-filename -j"${jobs:-1}" --timeout "${TEST_TIMEOUT:-$limit}" \
 		${TORTURE:+--fail-fast} \
 		</dev/null >"$tmp/said" 2>&1
 	rc=$?

@@ -7,6 +7,7 @@
 
 #define MOST_STEPS 240 /* instructions looked at */
 #define LONGEST	   15  /* bytes of an instruction */
+#define FARTHEST   (1 << 24)
 
 /* The register numbers of instruction encodings. */
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
@@ -25,6 +26,10 @@ struct insn {
 	int base;   /* of an operand in memory: its base register, -1 none */
 	bool indexed;
 	int32_t disp;
+	int32_t imm;
+	/* what becomes of the stack pointer */
+	bool sp_unknown, sp_from_rbp;
+	int32_t sp_by;
 };
 
 /* What an opcode does with its operands; E is the one in ModRM.rm, G the one in ModRM.reg. */
@@ -130,7 +135,6 @@ static enum use use_of(unsigned op)
 		return E_ONLY;
 	case 0x90:
 	case 0x98:
-	case 0xc9: /* leave */
 		return NONE;
 	default:
 		return UNKNOWN;
@@ -161,17 +165,52 @@ static enum use use_of_long(unsigned op)
 	}
 }
 
+/* The operations of opcodes 80, 81 and 83, in ModRM.reg. */
+enum { ADD = 0, SUB = 5, CMP = 7 };
+
+static void add_to_sp(unsigned what, struct insn *out)
+{
+	if (what == ADD)
+		out->sp_by = out->imm;
+	else if (what == SUB && out->imm > INT32_MIN)
+		out->sp_by = -out->imm;
+	else
+		out->sp_unknown = true;
+}
+
+/* The stack pointer as an operand in a register. */
+static void move_sp(unsigned op, enum use use, bool is_long, unsigned reg, int rm, struct insn *out)
+{
+	bool compares = !is_long && (op >= 0x38);
+
+	if (use == LEA && reg == RSP) {
+		out->sp_by = out->disp;
+		out->sp_from_rbp = out->base == RBP;
+		out->sp_unknown = out->indexed || (out->base != RSP && out->base != RBP);
+	} else if (use == TO_E && rm == RSP) {
+		out->sp_from_rbp = reg == RBP;
+		out->sp_unknown = reg != RBP;
+	} else if (use == TO_G && reg == RSP) {
+		out->sp_from_rbp = rm == RBP;
+		out->sp_unknown = rm != RBP;
+	} else if (use == TO_IMM || use == E_ONLY) {
+		out->sp_unknown = rm == RSP;
+	} else if (use == E_G && !compares) {
+		out->sp_unknown = rm == RSP || reg == RSP;
+	}
+}
+
 static bool operands(struct cursor *c, unsigned op, enum use use, bool is_long, struct insn *out)
 {
 	/* 8 and 16 bits leave the rest of a register as it was */
 	bool whole = !c->wide16 && (is_long || (op & 1) || op == 0x63);
 	size_t imm = op == 0x81 || op == 0xc7 ? (c->wide16 ? 2 : 4) : 1;
 	unsigned reg;
-	int32_t ignored;
 	int rm;
 
 	if (!modrm(c, &reg, &rm, out))
 		return false;
+	move_sp(op, use, is_long, reg, rm, out);
 	switch (use) {
 	case NOP_E:
 		out->reads = 0;
@@ -197,15 +236,19 @@ static bool operands(struct cursor *c, unsigned op, enum use use, bool is_long, 
 		return true;
 	case E_IMM:
 		out->reads |= rm >= 0 ? BIT(rm) : 0;
-		return take(c, imm, &ignored);
+		if (!take(c, imm, &out->imm))
+			return false;
+		if (rm == RSP && (reg & 7) != CMP)
+			add_to_sp(reg & 7, out);
+		return true;
 	case TO_IMM:
 		out->writes = rm >= 0 && whole ? BIT(rm) : 0;
-		return (reg & 7) == 0 && take(c, imm, &ignored);
+		return (reg & 7) == 0 && take(c, imm, &out->imm);
 	default:
 		out->reads |= rm >= 0 ? BIT(rm) : 0;
 		if (!is_long && (op == 0xf6 || op == 0xf7)) {
 			if ((reg & 7) < 2) /* test E, immediate */
-				return take(c, op == 0xf6 ? 1 : c->wide16 ? 2 : 4, &ignored);
+				return take(c, op == 0xf6 ? 1 : c->wide16 ? 2 : 4, &out->imm);
 			return (reg & 7) < 4; /* not, neg; the rest uses rdx */
 		}
 		return true;
@@ -235,10 +278,18 @@ static bool decode_short(struct cursor *c, unsigned op, struct insn *out)
 
 	if ((op & 0xf8) == 0x50) {
 		out->reads = BIT(low) | BIT(RSP);
+		out->sp_by = -8;
 		return true;
 	}
 	if ((op & 0xf8) == 0x58) {
 		out->writes = BIT(low);
+		out->sp_by = 8;
+		out->sp_unknown = low == RSP || c->wide16;
+		return true;
+	}
+	if (op == 0xc9) {
+		out->sp_from_rbp = true;
+		out->sp_by = 8;
 		return true;
 	}
 	if ((op & 0xf8) == 0xb8) {
@@ -313,6 +364,9 @@ static bool decode(const uint8_t *code, size_t len, struct insn *out)
 struct place {
 	uint64_t addr;
 	bool arg, zone;
+	bool called;	 /* in a function that the first one calls */
+	bool from_frame; /* the stack pointer is rbp + sp, else that at the start + sp */
+	int32_t sp;
 };
 
 struct walk {
@@ -321,17 +375,24 @@ struct walk {
 	bool lost; /* in something unknown, or too far away */
 };
 
-static void visit(struct walk *w, uint64_t addr, bool arg, bool zone)
+static bool same_place(const struct place *a, const struct place *b)
 {
-	if (!arg && !zone)
+	return a->addr == b->addr && a->arg == b->arg && a->zone == b->zone &&
+	       a->called == b->called && a->from_frame == b->from_frame && a->sp == b->sp;
+}
+
+static void visit(struct walk *w, struct place p, uint64_t addr)
+{
+	p.addr = addr;
+	if (!p.arg && !p.zone)
 		return;
 	for (size_t i = 0; i < w->n; i++)
-		if (w->at[i].addr == addr && w->at[i].arg == arg && w->at[i].zone == zone)
+		if (same_place(&w->at[i], &p))
 			return;
 	if (w->n == MOST_STEPS)
 		w->lost = true;
 	else
-		w->at[w->n++] = (struct place){ addr, arg, zone };
+		w->at[w->n++] = p;
 }
 
 static void look_at_operand(const struct insn *in, struct liveness *out)
@@ -344,6 +405,52 @@ static void look_at_operand(const struct insn *in, struct liveness *out)
 		out->lowest = in->disp;
 }
 
+static void follow_sp(struct walk *w, struct place *p, const struct insn *in)
+{
+	if (in->sp_from_rbp) {
+		p->from_frame = true;
+		p->sp = 0;
+	}
+	/* nobody moves it as far as that by what is written in an instruction */
+	if (in->sp_unknown || in->sp_by > FARTHEST || in->sp_by < -FARTHEST || p->sp > FARTHEST ||
+	    p->sp < -FARTHEST)
+		w->lost = true;
+	else
+		p->sp += in->sp_by;
+}
+
+static void look_at_return(struct walk *w, const struct place *p, struct liveness *out)
+{
+	if (!p->arg || p->called)
+		return;
+	/* two that differ cannot both be right */
+	if (out->returns && (out->from_frame != p->from_frame || out->return_at != p->sp))
+		w->lost = true;
+	out->returns = true;
+	out->from_frame = p->from_frame;
+	out->return_at = p->sp;
+}
+
+/* Where it goes on from in, an instruction at p. */
+static void go_on(struct walk *w, struct place p, const struct insn *in, struct liveness *out)
+{
+	uint64_t next = p.addr + in->len;
+	struct place there;
+
+	/* who calls has no red zone */
+	p.zone = p.zone && in->flow != CALL;
+	there = p;
+	there.called = p.called || in->flow == CALL;
+	if (in->flow == RETURN)
+		look_at_return(w, &p, out);
+	else if (in->flow != NEXT)
+		visit(w, there, next + (uint64_t)(int64_t)in->to);
+	/* behind a call too: a compiler may know that a function of the same file leaves the
+	 * register alone (gcc's -fipa-ra) */
+	if (in->flow != JUMP && in->flow != RETURN)
+		visit(w, p, next);
+}
+
 void liveness_look(liveness_reader read, void *context, uint64_t pc, unsigned arg,
 		   struct liveness *out)
 {
@@ -352,10 +459,9 @@ void liveness_look(liveness_reader read, void *context, uint64_t pc, unsigned ar
 	struct insn in;
 
 	*out = (struct liveness){ .arg_unread = arg < 6, .zone_unread = arg < 6 };
-	visit(&w, pc, true, true);
+	visit(&w, (struct place){ .arg = true, .zone = true }, pc);
 	while (arg < 6 && w.done < w.n && !w.lost) {
 		struct place p = w.at[w.done++];
-		uint64_t next;
 
 		if (read(context, p.addr, code, sizeof(code)) || !decode(code, sizeof(code), &in)) {
 			w.lost = true;
@@ -367,16 +473,29 @@ void liveness_look(liveness_reader read, void *context, uint64_t pc, unsigned ar
 			p.arg = false;
 		if (p.zone)
 			look_at_operand(&in, out);
-		next = p.addr + in.len;
-		/* who calls has no red zone */
-		p.zone = p.zone && in.flow != CALL;
-		if (in.flow != NEXT && in.flow != RETURN)
-			visit(&w, next + (uint64_t)(int64_t)in.to, p.arg, p.zone);
-		/* behind a call too: a compiler may know that a function of the same file leaves
-		 * the register alone (gcc's -fipa-ra) */
-		if (in.flow != JUMP && in.flow != RETURN)
-			visit(&w, next, p.arg, p.zone);
+		follow_sp(&w, &p, &in);
+		go_on(&w, p, &in, out);
 	}
 	if (w.lost)
 		out->arg_unread = out->zone_unread = false;
+}
+
+bool liveness_caller_knows(liveness_reader read, void *context, uint64_t to)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	uint8_t call[5], stub[8], *at = stub;
+	int32_t by;
+
+	if (read(context, to - sizeof(call), call, sizeof(call)))
+		return true;
+	if (call[0] != 0xe8)
+		return false;
+	memcpy(&by, call + 1, sizeof(by));
+	if (read(context, to + (uint64_t)(int64_t)by, stub, sizeof(stub)))
+		return true;
+	if (memcmp(at, endbr64, sizeof(endbr64)) == 0)
+		at += sizeof(endbr64);
+	if (*at == 0xf2) /* bnd */
+		at++;
+	return at[0] != 0xff || at[1] != 0x25; /* jmp *disp(%rip) */
 }

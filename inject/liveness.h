@@ -16,6 +16,10 @@ struct liveness {
 	bool arg_unread;  /* the argument register is overwritten first, or the function returns */
 	bool zone_unread; /* nothing is read below the stack pointer, as far as it is seen by rsp */
 	int32_t lowest;	  /* below rbp: the lowest displacement of an operand; 0: none below it */
+	/* where the argument register goes back to a caller as it was */
+	bool returns;
+	bool from_frame; /* its return address lies at rbp + return_at, else at rsp + return_at */
+	int32_t return_at;
 };
 
 /* Reads len bytes of code at addr; 0, or an error for a hole. */
@@ -30,4 +34,9 @@ typedef int (*liveness_reader)(void *context, uint64_t addr, void *buf, size_t l
  */
 void liveness_look(liveness_reader read, void *context, uint64_t pc, unsigned arg,
 		   struct liveness *out);
+/*
+ * May the compiler of the code that returns to `to` know which registers the function leaves alone?
+ * It has called it directly then, and not through the PLT, which any definition may stand behind.
+ */
+bool liveness_caller_knows(liveness_reader read, void *context, uint64_t to);
 #endif

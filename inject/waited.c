@@ -153,6 +153,17 @@ static bool zone_is_free(const struct waited *w, const arch_regs *regs)
 	return !arch_points_into(regs, sp - ARCH_RED_ZONE - FRAME_MAX, sp);
 }
 
+/* Might who has called the function go on with the argument's register? Then it stays as it is. */
+static bool caller_knows(const struct waited *w, const struct target *t, const arch_regs *regs)
+{
+	uint64_t from = w->code.from_frame ? arch_frame_pointer(regs) : arch_sp(regs), to;
+
+	if (!w->code.returns)
+		return false;
+	return mem_read(t->pid, from + (uint64_t)(int64_t)w->code.return_at, &to, sizeof(to)) ||
+	       liveness_caller_knows(read_code, (void *)(uintptr_t)t, to);
+}
+
 void waited_stop(struct waited *w, const struct target *t, const struct tracee *th, arch_regs *regs)
 {
 	uint64_t now = clock_now(), arg[6];
@@ -184,7 +195,8 @@ void waited_stop(struct waited *w, const struct target *t, const struct tracee *
 	else if (w->form != TIMEOUT_NONE && !w->marked)
 		find_end(w, t, th, now);
 	if (w->form == TIMEOUT_TIMESPEC || w->form == TIMEOUT_RING) {
-		w->can_mark = w->code.arg_unread && zone_is_free(w, regs);
+		w->can_mark =
+			w->code.arg_unread && zone_is_free(w, regs) && !caller_knows(w, t, regs);
 		w->anew = !w->can_mark;
 	}
 }

@@ -92,6 +92,51 @@ Test(liveness, behind_a_call)
 	cr_expect(look(zone, sizeof(zone), R10).zone_unread, "the call has written there");
 }
 
+Test(liveness, where_it_returns_to)
+{
+	/* push %rbx; sub $0x20,%rsp; add $0x38,%rsp; pop %rbx; ret */
+	const uint8_t plain[] = {
+		0x53, 0x48, 0x83, 0xec, 0x20, 0x48, 0x83, 0xc4, 0x38, 0x5b, 0xc3
+	};
+	const uint8_t frame[] = { 0xc9, 0xc3 }; /* leave; ret */
+	const uint8_t lea[] = {
+		0x48, 0x8d, 0x65, 0xf8, 0x5b, 0x5d, 0xc3
+	};						  /* lea -8(%rbp),%rsp; pop; pop; ret */
+	const uint8_t over[] = { 0x31, 0xd2, 0xc3 };	  /* xor %edx,%edx; ret */
+	const uint8_t differ[] = { 0x74, 1, 0x58, 0xc3 }; /* je 1f; pop; 1: ret */
+	const uint8_t odd[] = { 0x48, 0x83, 0xe4, 0xf0, 0xc3 }; /* and $-16,%rsp; ret */
+	struct liveness l = look(plain, sizeof(plain), R10);
+
+	cr_expect(l.arg_unread && l.returns && !l.from_frame && l.return_at == 0x18);
+	l = look(frame, sizeof(frame), R10);
+	cr_expect(l.arg_unread && l.returns && l.from_frame && l.return_at == 8);
+	l = look(lea, sizeof(lea), R10);
+	cr_expect(l.arg_unread && l.returns && l.from_frame && l.return_at == 8);
+	l = look(over, sizeof(over), RDX);
+	cr_expect(l.arg_unread && !l.returns);
+	cr_expect_not(unread(differ, sizeof(differ), R10));
+	cr_expect_not(unread(odd, sizeof(odd), R10));
+}
+
+Test(liveness, what_its_caller_may_know)
+{
+	/* call 5; then what is called there */
+	const uint8_t direct[] = { 0xe8, 0, 0, 0, 0, 0xc3, 0, 0, 0, 0, 0, 0, 0 };
+	const uint8_t plt[] = { 0xe8, 0, 0, 0, 0, 0xff, 0x25, 1, 2, 3, 4, 0, 0 };
+	const uint8_t ibt[] = { 0xe8, 0, 0, 0, 0, 0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 1 };
+	const uint8_t pointer[] = { 0x90, 0x90, 0x90, 0xff, 0xd0, 0xc3 }; /* call *%rax */
+	struct code c = { direct, sizeof(direct) };
+
+	cr_expect(liveness_caller_knows(read_code, &c, 5));
+	cr_expect(liveness_caller_knows(read_code, &c, 100), "nothing is there");
+	c.bytes = plt;
+	cr_expect_not(liveness_caller_knows(read_code, &c, 5));
+	c.bytes = ibt;
+	cr_expect_not(liveness_caller_knows(read_code, &c, 5));
+	c = (struct code){ pointer, sizeof(pointer) };
+	cr_expect_not(liveness_caller_knows(read_code, &c, 5));
+}
+
 Test(liveness, nothing_is_read_by_this)
 {
 	/* endbr64; xor %edx,%edx; ret */

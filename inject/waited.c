@@ -41,6 +41,7 @@ void waited_prepare(struct waited *w, const struct target *t, const struct threa
 
 	memset(w, 0, sizeof(*w));
 	w->filtered = filtered;
+	w->common = clock_is_common();
 	if (!th->in_syscall)
 		return;
 	if (th->nr == SYS_poll && (int)th->arg[2] > 0)
@@ -49,8 +50,8 @@ void waited_prepare(struct waited *w, const struct target *t, const struct threa
 	if (form == TIMEOUT_NONE || form == TIMEOUT_WRITTEN)
 		return;
 	look_at_code(w, t, th->pc, which);
-	if (form == TIMEOUT_MS ? timeout_tagged(th->arg[which], clock_now(), &end)
-			       : th->arg[which] == timeout_note_arg(note, form))
+	if (w->common && (form == TIMEOUT_MS ? timeout_tagged(th->arg[which], clock_now(), &end)
+					     : th->arg[which] == timeout_note_arg(note, form)))
 		return; /* its end is known */
 	slept_measure(t->procfd, th->tid, &w->slept);
 }
@@ -62,8 +63,8 @@ static void take_note(struct waited *w, const struct target *t, const arch_regs 
 	uint64_t addr = timeout_note_addr(arch_sp(regs));
 	struct timeout_note n;
 
-	if (*value != timeout_note_arg(addr, w->form) || mem_read(t->pid, addr, &n, sizeof(n)) ||
-	    !timeout_note_valid(&n, w->nr))
+	if (!w->common || *value != timeout_note_arg(addr, w->form) ||
+	    mem_read(t->pid, addr, &n, sizeof(n)) || !timeout_note_valid(&n, w->nr))
 		return;
 	w->marked = true;
 	w->end_ns = n.end_ns;
@@ -112,9 +113,10 @@ static int look_at_timeout(struct waited *w, const struct target *t, arch_regs *
 	case TIMEOUT_MS:
 		if (result != -EINTR)
 			return -ENOENT;
-		w->marked = timeout_tagged(value, now, &w->end_ns);
+		w->marked = w->common && timeout_tagged(value, now, &w->end_ns);
 		/* something else in the high half is none of ours to change */
-		w->can_mark = !w->filtered && w->code.arg_unread && (w->marked || !(value >> 32));
+		w->can_mark = w->common && !w->filtered && w->code.arg_unread &&
+			      (w->marked || !(value >> 32));
 		if (w->marked)
 			value = (uint32_t)value;
 		w->total_ns = (uint64_t)(uint32_t)value * NS_PER_MS;
@@ -195,8 +197,8 @@ void waited_stop(struct waited *w, const struct target *t, const struct tracee *
 	else if (w->form != TIMEOUT_NONE && !w->marked)
 		find_end(w, t, th, now);
 	if (w->form == TIMEOUT_TIMESPEC || w->form == TIMEOUT_RING) {
-		w->can_mark =
-			w->code.arg_unread && zone_is_free(w, regs) && !caller_knows(w, t, regs);
+		w->can_mark = w->common && w->code.arg_unread && zone_is_free(w, regs) &&
+			      !caller_knows(w, t, regs);
 		w->anew = !w->can_mark;
 	}
 }

@@ -22,6 +22,7 @@ struct waited {
 	/* before the stop */
 	struct slept slept;
 	bool filtered;
+	bool common; /* clock_is_common: an end that is noted means the same to the next run */
 	uint64_t pc;
 	unsigned looked;      /* for which argument */
 	struct liveness code; /* what it reads from there on */

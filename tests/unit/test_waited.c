@@ -4,8 +4,10 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ipc.h>
 #include <sys/ptrace.h>
@@ -18,6 +20,10 @@
 #include "../../inject/clock.h"
 #include "../../inject/mem.h"
 #include "child.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
 
 #define TIMEOUT_MS_WANTED 400
 #define HITS		  12
@@ -226,6 +232,42 @@ Test(waited, another_program_is_not_written_to)
 	cr_assert_eq(mem_read(pid, th.sp, after, sizeof(after)), 0);
 	cr_expect_arr_eq(before, after, sizeof(before));
 	close(memfd);
+	target_close(&t);
+	child_end(pid);
+}
+
+/* The next run may be in a container whose clock is another one. */
+Test(waited, a_clock_that_is_shifted)
+{
+	struct shared *s = child_shared(sizeof(*s));
+	struct target t;
+	struct diag d;
+	bool anew = false;
+	pid_t pid, other;
+	int fd;
+
+	s->how = SIGTIMEDWAIT;
+	pid = child_start(wait_once, s);
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	cr_assert(child_reach_call(pid, pid, SYS_rt_sigtimedwait));
+	cr_assert(hit(&t, &anew) && !anew);
+	if (unshare(CLONE_NEWTIME))
+		cr_skip_test("no time namespace can be made here: %s", strerror(errno));
+	fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, "monotonic 1000 0", 16), 16);
+	close(fd);
+	other = fork();
+	if (other == 0) {
+		if (clock_is_common())
+			_exit(2);
+		hit(&t, &anew);
+		_exit(!anew);
+	}
+	cr_assert_eq(waitpid(other, &fd, 0), other);
+	cr_assert_eq(fd, 0, "it was not told that the wait begins anew (2: the clock is common)");
+	cr_assert(child_reach_value(&s->done, 1));
+	cr_expect_geq(s->took, TIMEOUT_MS_WANTED * NS_PER_MS, "early");
 	target_close(&t);
 	child_end(pid);
 }

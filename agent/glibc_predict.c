@@ -74,6 +74,8 @@ static int plan(struct process *p, const struct glibc_view *v, struct glibc_plan
 		free(pinned);
 		return rc == -ESRCH ? target_gone(&p->t, d) : -ENXIO;
 	}
+	/* no anonymous page has another user */
+	pages.own = now.anon && now.pss_anon == now.anon;
 	rc = glibc_plan_read(v, &pages, o, &budget, out);
 	pages_close(&pages);
 	free(pinned);

@@ -12,6 +12,7 @@
 #define PM_PRESENT ((uint64_t)1 << 63)
 #define PM_SWAPPED ((uint64_t)1 << 62)
 #define PM_FILE	   ((uint64_t)1 << 61)
+#define PM_ALONE   ((uint64_t)1 << 56) /* mapped once: never said of the page of zeros */
 
 /* PAGEMAP_SCAN as uapi/linux/fs.h has it since 6.7; older headers do not know it. */
 struct scan_region {
@@ -34,10 +35,13 @@ static unsigned scan_flags(uint64_t c)
 	       (c & SCAN_HUGE ? PAGE_HUGE : 0U);
 }
 
-static unsigned entry_flags(uint64_t e)
+static unsigned entry_flags(const struct pages *p, uint64_t e)
 {
 	if (!(e & (PM_PRESENT | PM_SWAPPED)))
 		return 0;
+	/* a huge one looks as if it were a file's */
+	if (p->own && (e & PM_PRESENT) && !(e & PM_ALONE))
+		return PAGE_PRESENT | PAGE_ZERO;
 	return (e & PM_PRESENT ? PAGE_PRESENT : 0U) | (e & PM_SWAPPED ? PAGE_SWAPPED : 0U) |
 	       (e & PM_FILE ? PAGE_FILE : 0U);
 }
@@ -97,7 +101,7 @@ void pages_use_pagemap(struct pages *p)
 /* Calls fn for each run of [start, end) in order, neighbours not yet joined. */
 typedef int (*run_fn)(void *arg, uint64_t start, uint64_t end, unsigned flags);
 
-static int each_read(int fd, uint64_t start, uint64_t end, run_fn fn, void *arg)
+static int each_read(const struct pages *p, uint64_t start, uint64_t end, run_fn fn, void *arg)
 {
 	uint64_t v[BATCH];
 
@@ -108,7 +112,7 @@ static int each_read(int fd, uint64_t start, uint64_t end, run_fn fn, void *arg)
 
 		if (want > BATCH)
 			want = BATCH;
-		got = pread(fd, v, (size_t)want * sizeof(v[0]),
+		got = pread(p->fd, v, (size_t)want * sizeof(v[0]),
 			    (off_t)(start / PAGES_SIZE * sizeof(v[0])));
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -119,7 +123,7 @@ static int each_read(int fd, uint64_t start, uint64_t end, run_fn fn, void *arg)
 		if (n == 0)
 			return start < USER_END - PAGES_SIZE ? -ESRCH : 0;
 		for (size_t i = 0; i < n; i++, start += PAGES_SIZE) {
-			unsigned f = entry_flags(v[i]);
+			unsigned f = entry_flags(p, v[i]);
 			int rc = f ? fn(arg, start, start + PAGES_SIZE, f) : 0;
 
 			if (rc)
@@ -166,10 +170,10 @@ static int each(const struct pages *p, uint64_t start, uint64_t end, run_fn fn, 
 	if (start % PAGES_SIZE || end % PAGES_SIZE || start > end || end > INT64_MAX)
 		return -EINVAL;
 	if (!p->scan || start == end)
-		return each_read(p->fd, start, end, fn, arg);
+		return each_read(p, start, end, fn, arg);
 	rc = each_scanned(p, start, end, fn, arg);
 	/* a process that is gone looks as if nothing were mapped; the plain file knows */
-	return rc ? rc : each_read(p->fd, start, start + PAGES_SIZE, ignore, NULL);
+	return rc ? rc : each_read(p, start, start + PAGES_SIZE, ignore, NULL);
 }
 
 struct table {

@@ -16,8 +16,9 @@
 enum page_flag {
 	PAGE_PRESENT = 1,
 	PAGE_SWAPPED = 2,
-	PAGE_FILE = 4,	/* of a file or shared, not anonymous */
-	PAGE_ZERO = 8,	/* the kernel's page of zeros: read, but never written. PAGEMAP_SCAN only */
+	PAGE_FILE = 4, /* of a file or shared, not anonymous */
+	/* the kernel's page of zeros: read, but never written. PAGEMAP_SCAN, or `own` below */
+	PAGE_ZERO = 8,
 	PAGE_HUGE = 16, /* mapped as a part of a huge page. PAGEMAP_SCAN only */
 };
 
@@ -39,6 +40,8 @@ struct pages {
 	bool scan;  /* the kernel has PAGEMAP_SCAN: tells zero and huge pages */
 	bool brief; /* set by the user of it who wants to know no more than present and swapped:
 		       three times as quick, as the kernel need not look at the pages themselves */
+	bool own;   /* set by the user of it who asks about anonymous memory only, and knows that
+		       none of it is shared with another process: pagemap then tells zero pages */
 };
 
 /* -EACCES or -EPERM without the right to read the process, -ESRCH if it is gone. */

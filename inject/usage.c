@@ -18,6 +18,7 @@ static const struct {
 } fields[] = {
 	{ "Rss:", offsetof(struct usage, rss) },
 	{ "Pss:", offsetof(struct usage, pss) },
+	{ "Pss_Anon:", offsetof(struct usage, pss_anon) },
 	{ "Anonymous:", offsetof(struct usage, anon) },
 	{ "Swap:", offsetof(struct usage, swap) },
 	{ "LazyFree:", offsetof(struct usage, lazyfree) },

@@ -9,7 +9,8 @@
 /* Bytes, from /proc/PID/smaps_rollup (Linux 4.14), summed from smaps where that is missing. */
 struct usage {
 	uint64_t rss, pss, anon, swap, lazyfree, locked, anon_huge, shmem_huge, private_dirty;
-	uint64_t hugetlb; /* from the pool of huge pages: no part of rss */
+	uint64_t pss_anon; /* of anonymous memory; smaps_rollup only (Linux 5.3), else 0 */
+	uint64_t hugetlb;  /* from the pool of huge pages: no part of rss */
 };
 /*
  * Pure: adds up each field over all mappings that the text tells of, so that one parser reads

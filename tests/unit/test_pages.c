@@ -85,6 +85,7 @@ static void check_flags(const struct scene *s)
 
 Test(pages, both_ways_of_asking_agree)
 {
+	unsigned char flags[2];
 	struct scene s;
 	bool scan;
 
@@ -93,6 +94,11 @@ Test(pages, both_ways_of_asking_agree)
 	check_flags(&s);
 	pages_use_pagemap(&s.pages);
 	check_flags(&s);
+	s.pages.own = true;
+	check_flags(&s);
+	cr_assert_eq(pages_flags(&s.pages, s.at + 199 * PAGE, 2, flags), 0);
+	cr_expect_eq(flags[0], PAGE_PRESENT);
+	cr_expect_eq(flags[1], PAGE_PRESENT | PAGE_ZERO);
 	if (!scan)
 		cr_skip_test("this kernel has no PAGEMAP_SCAN");
 	end_scene(&s);

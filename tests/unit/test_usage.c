@@ -20,6 +20,7 @@ Test(usage, rollup)
 	cr_assert_eq(u.rss, 4012332ULL * 1024);
 	cr_assert_eq(u.pss, 3998100ULL * 1024);
 	cr_assert_eq(u.anon, 3987121ULL * 1024);
+	cr_assert_eq(u.pss_anon, 3987120ULL * 1024);
 	cr_assert_eq(u.swap, 102400ULL * 1024);
 	cr_assert_eq(u.lazyfree, 4096ULL * 1024);
 	cr_assert_eq(u.locked, 12ULL * 1024);

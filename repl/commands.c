@@ -45,7 +45,7 @@ static const struct command rows[] = {
 		  "FLAGS: moving (changed while it was read: about), swapped (a part is in swap) and\n"
 		  "cut (not read to its end): the numbers are too small. damaged names the place.\n"
 		  "\n"
-		  "The last line has the thresholds in force: dynamic ones follow what the program\n"
+		  "The last lines have the thresholds in force: dynamic ones follow what the program\n"
 		  "frees, frozen ones were set by somebody.\n"
 		  "\n"
 		  "  heapmedic -p 4711 arenas\n"

@@ -502,3 +502,68 @@ Test(arenas, a_damaged_one_is_named)
 		victim_stop(&v);
 	}
 }
+
+/* ---- targets that do not stand still */
+
+#ifdef __SANITIZE_ADDRESS__
+enum { LOOKS = 4 };
+#else
+enum { LOOKS = 30 };
+#endif
+
+static void no_damage(json_t *o)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_at(o, "result.arenas"), i, row)
+	{
+		cr_assert(!has_flag(row, "damaged"));
+		cr_assert(json_is_null(json_at(row, "damage")));
+	}
+}
+
+/* What changes while it is read is not called damaged; threads that run have their arenas too. */
+Test(arenas, in_the_middle_of_malloc)
+{
+	struct victim v;
+
+	victim_start_named(&v, "busy", "3", NULL);
+	for (int i = 0; i < LOOKS; i++) {
+		json_t *o = ask(v.pid, "arenas", NULL), *row;
+		unsigned arenas = 0;
+		size_t k;
+
+		no_damage(o);
+		json_decref(o);
+		o = ask(v.pid, "threads", NULL);
+		json_array_foreach(json_at(o, "result.threads"), k, row)
+		{
+			long long index = json_int(row, "arena");
+
+			cr_assert(index >= 0 && index <= 3 && !(arenas & 1u << index), "%lld",
+				  index);
+			arenas |= 1u << index;
+		}
+		cr_assert_eq(arenas, 15);
+		json_decref(o);
+	}
+	victim_stop(&v);
+}
+
+Test(arenas, while_it_executes_itself)
+{
+	struct victim v;
+
+	victim_start_named(&v, "restless", "two", NULL);
+	for (int i = 0; i < LOOKS; i++) {
+		struct run r;
+
+		run(&r, v.pid, "--passive", i % 2 ? "arenas" : "threads", NULL);
+		if (r.exit != 6)
+			run_expect(&r, 0);
+		cr_assert_null(strstr(r.out, "damaged"), "%s", r.out);
+		run_free(&r);
+	}
+	victim_stop(&v);
+}

@@ -11,6 +11,8 @@
 #include "../../agent/glibc_check.h"
 #include "../../agent/glibc_find.h"
 #include "../../agent/glibc_heap.h"
+#include "../../agent/glibc_tcache.h"
+#include "../../agent/glibc_threads.h"
 #include "../../agent/glibc_walk.h"
 #include "../../inject/mem.h"
 #include "../../inject/reader.h"
@@ -73,6 +75,28 @@ static void look(const struct glibc_view *v, bool every_chunk)
 	FUZZ_CHECK(!c.limited || c.fault.kind != FAULT_NONE || c.chunks >= CHUNKS_MAX / 2);
 }
 
+/* libc's data taken for a thread's storage: pointers in it may lead to a thread cache. */
+static void caches(const struct glibc_view *v, uint64_t libc)
+{
+	uint64_t block[32], off = 0, left = CHUNKS_MAX;
+	const struct tls_layout l = { .block_off = sizeof(block), .block_len = sizeof(block) };
+	size_t words = sizeof(block) / sizeof(*block);
+
+	if (v->r->read(v->r->ctx, libc, block, sizeof(block)))
+		return;
+	if (glibc_tcache_offset(v, &l, block, 1, &off) == 0)
+		FUZZ_CHECK(off && off <= sizeof(block) &&
+			   glibc_tcache_is(v, block[words - off / sizeof(*block)]));
+	for (size_t w = 0; w < words; w++) {
+		struct glibc_tcache t;
+		uint64_t before = left;
+		int rc = glibc_tcache_of(v, block[w], &left, &t);
+
+		FUZZ_CHECK(rc <= 0 && t.blocks <= before);
+		FUZZ_CHECK(rc || (t.row && glibc_tcache_is(v, block[w])));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct reader reader = { .read = read_memory, .refresh = refresh };
@@ -93,6 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	FUZZ_CHECK(view.state && view.main_arena >= libc.start && view.main_arena < libc.end);
 	report(&view);
+	caches(&view, libc.start);
 	look(&view, false);
 	look(&view, true);
 	return 0;

@@ -38,7 +38,12 @@ struct found {
 	uint64_t base, end;
 	size_t first, last;
 	bool used;
+	pid_t lent;   /* the thread that was borrowed for it; 0: not known */
+	uint64_t ran; /* its CPU time when it was first seen running, ns */
 };
+
+/* From the end of our code to the application's a borrowed thread needs microseconds of CPU. */
+#define WAY_OUT_NS (200 * 1000ULL)
 
 /*
  * From the mapping of a region until its proxy bears our name, a living run traces a thread of the
@@ -104,6 +109,51 @@ static void mark(struct found *v, size_t n, const struct threads *list, pid_t *t
 	}
 }
 
+/* First field of schedstat: the time it has spent on a CPU, ns; 0 if it cannot be read. */
+static uint64_t cpu_time(const struct target *t, pid_t tid)
+{
+	char path[48], *text;
+	uint64_t ns;
+	size_t len;
+
+	snprintf(path, sizeof(path), "task/%d/schedstat", (int)tid);
+	if (proc_read(t->procfd, path, 256, &text, &len))
+		return 0;
+	ns = strtoull(text, NULL, 10);
+	free(text);
+	return ns;
+}
+
+/*
+ * Where a running thread is nobody can see. One that was borrowed, and whose tracer has died, may
+ * wait for a CPU with its way out of the region before it, for as long as the machine is busy: the
+ * region stays until it has been seen asleep, or has run for longer than the way takes.
+ */
+static void mark_lent(const struct target *t, struct found *f, const struct threads *list,
+		      bool last)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct thread *th = &list->v[i];
+		uint64_t ran;
+
+		if (th->tid != f->lent)
+			continue;
+		if (th->state != 'R') {
+			f->lent = 0;
+			return;
+		}
+		ran = cpu_time(t, th->tid);
+		if (!f->ran)
+			f->ran = ran;
+		if (ran > f->ran + WAY_OUT_NS)
+			f->lent = 0;
+		else if (last)
+			f->used = true;
+		return;
+	}
+	f->lent = 0; /* it has ended */
+}
+
 static bool any_unused(const struct found *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -129,6 +179,9 @@ static int watch(const struct target *t, struct found *v, size_t n, pid_t *tid)
 		if (rc)
 			return rc;
 		mark(v, n, &list, tid);
+		for (size_t i = 0; i < n; i++)
+			if (v[i].lent)
+				mark_lent(t, &v[i], &list, s + 1 == SAMPLES);
 		if (anybody_traced(t, &list))
 			all_used(v, n);
 		threads_free(&list);
@@ -168,13 +221,17 @@ static size_t find_all(const struct target *t, const struct maps *maps, struct f
 		}
 		while (i < maps->n && region_owns(&maps->v[i], &other) && other == base)
 			i++;
-		v[n++] = (struct found){
+		v[n] = (struct found){
 			.base = maps->v[first].start,
 			.end = maps->v[i - 1].end,
 			.first = first,
 			.last = i,
-			.used = read_block(t->pid, base, &b) && b.boot_state == HM_BOOT_RUNNING,
 		};
+		if (read_block(t->pid, base, &b)) {
+			v[n].used = b.boot_state == HM_BOOT_RUNNING;
+			v[n].lent = b.lent_tid;
+		}
+		n++;
 	}
 	return n;
 }

@@ -180,6 +180,7 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 	if (rc)
 		return session_give_up(s, rc, NULL, d);
 	s->block.marker = borrow_marker(&s->b, &st);
+	s->block.lent_tid = s->b.th.tid;
 	s->block.call_mask = borrow_mask(&s->b);
 	rc = borrow_boot(&s->b, &s->r, s->text, s->text_len, &s->block, s->scratch, s->used);
 	if (rc) {

@@ -83,6 +83,7 @@ struct hm_block {
 	uint32_t proxy_state;
 	int32_t proxy_errno; /* why a start failed */
 	int32_t proxy_step;
+	int32_t lent_tid; /* the borrowed thread, as heapmedic's pid namespace numbers it */
 	int32_t fd_out, fd_request, fd_request_host, fd_reply, fd_reply_host;
 
 	uint64_t out_addr, out_size, out_used, out_lost;

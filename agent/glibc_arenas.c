@@ -69,7 +69,9 @@ static void judge_arena(struct glibc_plan *plan, struct glibc_arena_plan *a,
 	}
 	if (a->fault.kind == FAULT_NONE)
 		return;
-	*(was_looked_at(a, check) ? &a->moving : &a->cut) = true;
+	/* its reading ended there all the same */
+	a->cut = true;
+	a->moving |= was_looked_at(a, check);
 	plan->total.moving |= a->moving;
 	plan->total.cut |= a->cut;
 	a->fault = (struct glibc_fault){ 0 };

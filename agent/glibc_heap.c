@@ -68,8 +68,11 @@ static int read_once(const struct glibc_view *v, uint64_t at, unsigned index,
 {
 	struct glibc_budget b = *budget;
 	unsigned char after[GLIBC_STATE_MAX];
-	int rc = glibc_arena_read(v, at, index, a);
+	int rc;
 
+	/* its header not older than what it leads to */
+	v->r->refresh(v->r->ctx);
+	rc = glibc_arena_read(v, at, index, a);
 	take_header(a, out);
 	if (!rc)
 		rc = glibc_arena_heaps(v, a, &out->fault);

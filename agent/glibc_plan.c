@@ -5,7 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READINGS   5U  /* of one arena, until it stands still */
+#include "../inject/clock.h"
+
+#define READINGS   5U	     /* of one arena, until it stands still */
+#define PAUSE	   NS_PER_MS /* before a second one where a list looked wrong, then doubled */
+#define PATIENCE   (100 * NS_PER_MS) /* of all pauses */
 #define CHUNK_SIZE 48U /* sizeof(struct malloc_chunk): what mtrim keeps before a range */
 #define PAGE	   ((uint64_t)PAGES_SIZE)
 /* What it costs, as measured: a look at a free chunk; a range (one madvise(2)); freeing a page, and
@@ -354,23 +358,33 @@ done:
 	return rc;
 }
 
+struct job {
+	const struct glibc_view *v;
+	const struct pages *pages;
+	const struct glibc_plan_opts *o;
+	const struct glibc_budget *budget;
+	uint64_t patience; /* ns that may still be waited */
+};
+
 /* One reading. 1 when the arena stood still meanwhile. */
-static int read_once(const struct glibc_view *v, const struct pages *pages,
-		     const struct glibc_plan_opts *o, uint64_t at, unsigned index,
-		     const struct glibc_budget *budget, struct glibc_arena *a,
+static int read_once(const struct job *j, uint64_t at, unsigned index, struct glibc_arena *a,
 		     struct glibc_arena_plan *out)
 {
-	struct glibc_budget b = *budget;
+	const struct glibc_view *v = j->v;
+	struct glibc_budget b = *j->budget;
 	unsigned char after[GLIBC_STATE_MAX];
-	int rc = glibc_arena_read(v, at, index, a);
+	int rc;
 
+	/* its header not older than what it leads to */
+	v->r->refresh(v->r->ctx);
+	rc = glibc_arena_read(v, at, index, a);
 	*out = (struct glibc_arena_plan){ .index = index, .at = at };
 	if (!rc)
 		rc = glibc_arena_heaps(v, a, &out->fault);
 	out->attached = a->attached;
 	out->system_mem = out->in_use = a->system_mem;
 	if (!rc)
-		rc = plan_arena(v, pages, o, &b, a, out);
+		rc = plan_arena(v, j->pages, j->o, &b, a, out);
 	if (rc == -ESRCH || rc == -ENOMEM)
 		return rc;
 	v->r->refresh(v->r->ctx);
@@ -408,18 +422,41 @@ static void add_up(struct glibc_arena_plan *sum, const struct glibc_arena_plan *
 	sum->cut |= a->cut;
 }
 
-static int read_arena(const struct glibc_view *v, const struct pages *pages,
-		      const struct glibc_plan_opts *o, uint64_t at, unsigned index,
-		      const struct glibc_budget *budget, struct glibc_arena_plan *out)
+/* A list that looked wrong ended its reading: what comes behind is not in it. */
+static bool sees_more(const struct glibc_arena_plan *x, const struct glibc_arena_plan *y)
+{
+	if (!x->fault.kind != !y->fault.kind)
+		return !x->fault.kind;
+	return x->fault.kind && x->free > y->free;
+}
+
+/*
+ * A program without threads takes no lock: where it has no CPU in the middle of a change, its arena
+ * stands still and looks wrong. Of readings that are all of a moving arena the one counts that has
+ * seen the most, of equal ones the last.
+ */
+static int read_arena(struct job *j, uint64_t at, unsigned index, struct glibc_arena_plan *out)
 {
 	struct glibc_arena *a = calloc(1, sizeof(*a));
+	bool whole = false;
 	int rc = 0;
 
 	if (!a)
 		return -ENOMEM;
-	for (unsigned i = 0; i < READINGS && rc == 0; i++)
-		rc = read_once(v, pages, o, at, index, budget, a, out);
-	out->moving = rc == 0;
+	for (unsigned i = 0; i < READINGS && rc >= 0 && !whole; i++) {
+		struct glibc_arena_plan now;
+		uint64_t ns = i && out->fault.kind && j->o->wait ? PAUSE << (i - 1) : 0;
+
+		if (ns && ns <= j->patience) {
+			j->patience -= ns;
+			j->o->wait(j->o->ctx, ns);
+		}
+		rc = read_once(j, at, index, a, &now);
+		now.moving = rc == 0;
+		whole = rc == 1 && !now.fault.kind;
+		if (i == 0 || whole || !sees_more(out, &now))
+			*out = now;
+	}
 	glibc_arena_free(a);
 	free(a);
 	return rc < 0 ? rc : 0;
@@ -438,6 +475,7 @@ int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
 		    struct glibc_plan *out)
 {
 	const struct glibc_budget all = { .chunks = UINT64_MAX };
+	struct job j = { v, pages, o, budget ? budget : &all, PATIENCE };
 	struct glibc_ring ring;
 	int rc;
 
@@ -448,8 +486,7 @@ int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
 	out->arena = calloc(ring.n ? ring.n : 1, sizeof(*out->arena));
 	rc = out->arena ? 0 : -ENOMEM;
 	for (size_t i = 0; i < ring.n && !rc; i++) {
-		rc = read_arena(v, pages, o, ring.at[i], (unsigned)i, budget ? budget : &all,
-				&out->arena[i]);
+		rc = read_arena(&j, ring.at[i], (unsigned)i, &out->arena[i]);
 		if (rc)
 			break;
 		out->arenas++;

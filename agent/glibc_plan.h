@@ -25,6 +25,9 @@ struct glibc_plan_opts {
 	uint64_t step;			   /* mp_.thp_pagesize; 0: the break moves by pages */
 	const struct glibc_pinned *pinned; /* by address */
 	size_t pinned_n;
+	/* Waits a little before an arena that looked wrong is read again; NULL: at once. */
+	void (*wait)(void *ctx, uint64_t ns);
+	void *ctx;
 };
 
 /* Bytes; each resident page of a heap is of one class. */
@@ -68,9 +71,10 @@ struct glibc_plan {
 };
 
 /*
- * Reads all arenas, each until its header was the same before and after, at most a few times.
- * budget may be NULL. 0, -ESRCH, -ENOMEM; *out is the caller's (glibc_plan_free), also after an
- * error.
+ * Reads all arenas, each until its header was the same before and after and nothing looked wrong,
+ * at most a few times. fault is the first thing that looked wrong in the reading that counts: the
+ * numbers are then those of what came before it. budget may be NULL. 0, -ESRCH, -ENOMEM; *out is
+ * the caller's (glibc_plan_free), also after an error.
  */
 HM_MUST_CHECK int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
 				  const struct glibc_plan_opts *o,

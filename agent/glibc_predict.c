@@ -86,10 +86,16 @@ static int plan(struct process *p, const struct glibc_view *v, struct glibc_plan
 	return rc == -ENOMEM ? diag_internal(d, rc, "planning the trim") : rc;
 }
 
+static void wait_for(void *ctx, uint64_t ns)
+{
+	(void)ctx;
+	clock_sleep(ns);
+}
+
 int glibc_plan_live(struct process *p, const struct allocator *a, uint64_t pad,
 		    struct glibc_plan *out, struct diag *d)
 {
-	struct glibc_plan_opts o = { .pad = pad };
+	struct glibc_plan_opts o = { .pad = pad, .wait = wait_for };
 	struct glibc_live live;
 	int rc = glibc_live_open(p, a, &live, d);
 
@@ -101,6 +107,16 @@ int glibc_plan_live(struct process *p, const struct allocator *a, uint64_t pad,
 	rc = plan(p, &live.view, &o, out, d);
 	glibc_live_close(&live);
 	return rc;
+}
+
+/* Something was not read: there may be more to give back. */
+static bool is_partial(const struct glibc_plan *plan)
+{
+	bool partial = plan->total.swapped_out || plan->total.cut;
+
+	for (size_t i = 0; i < plan->arenas; i++)
+		partial |= plan->arena[i].fault.kind != FAULT_NONE;
+	return partial || plan->ring_fault.kind != FAULT_NONE;
 }
 
 int glibc_predict(struct process *p, const struct allocator *a, uint64_t pad,
@@ -123,7 +139,7 @@ int glibc_predict(struct process *p, const struct allocator *a, uint64_t pad,
 		.locked = t->locked,
 		.hugetlb = t->hugetlb,
 		.moving = t->moving,
-		.partial = t->swapped_out || t->cut || plan.ring_fault.kind != FAULT_NONE,
+		.partial = is_partial(&plan),
 	};
 	glibc_plan_free(&plan);
 	return 0;

@@ -59,17 +59,17 @@
 	  "own: then the filter is suspended for the calls")                                       \
 	/* can it be done */                                                                       \
 	X(ARCHITECTURE, "architecture", HM_UNSUPPORTED,                                            \
-	  "commands that make no call still work: check, threads")                                 \
+	  "commands that make no call still work: check, maps, threads")                           \
 	X(SHADOW_STACK, "shadow-stack", HM_UNSUPPORTED,                                            \
 	  "start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")                                  \
 	X(MUSL, "musl", HM_UNSUPPORTED,                                                            \
-	  "commands that make no call still work: check, threads, bt")                             \
+	  "commands that make no call still work: check, maps, threads, bt")                       \
 	X(NO_LIBC, "no-libc", HM_UNSUPPORTED,                                                      \
-	  "commands that make no call still work: check, threads, bt")                             \
+	  "commands that make no call still work: check, maps, threads, bt")                       \
 	X(STATIC, "static", HM_UNSUPPORTED,                                                        \
-	  "commands that make no call still work: check, threads, bt")                             \
+	  "commands that make no call still work: check, maps, threads, bt")                       \
 	X(NO_ANCHOR, "no-anchor", HM_UNSUPPORTED,                                                  \
-	  "commands that make no call still work: check, threads, bt")                             \
+	  "commands that make no call still work: check, maps, threads, bt")                       \
 	X(NO_SYMBOLS, "no-symbols", HM_UNSUPPORTED,                                                \
 	  "run it as root, so that the file can be opened through /proc/PID/map_files")            \
 	X(NO_CODE, "no-executable-memory", HM_UNSUPPORTED,                                         \
@@ -85,8 +85,8 @@
 	  "try again, or give it longer with --deadline 10s; `threads` lists them and why each "   \
 	  "is not usable")                                                                         \
 	X(SECCOMP_KILLS, "seccomp-kills", HM_UNSAFE,                                               \
-	  "try --via direct, which makes fewer calls; the commands that make none work: check, "   \
-	  "threads, bt")                                                                           \
+	  "try --via direct, which makes fewer calls; the commands that make none work: "          \
+	  "check, maps, arenas, threads, bt")                                                      \
 	X(SECCOMP_UNREAD, "seccomp-unread", HM_UNSAFE,                                             \
 	  "run heapmedic as root outside any seccomp filter")                                      \
 	X(LIMIT_CGROUP_MEMORY, "limit-cgroup-memory", HM_UNSAFE,                                   \

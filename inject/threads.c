@@ -244,14 +244,11 @@ static const char *stack_reason(const struct target *t, const struct maps *maps,
 	th->stack_hi = m->end;
 	if (th->tid == t->pid) {
 		if (!is_main_stack(m))
-			return "the main thread is not on the main stack (fiber, goroutine or "
-			       "alternate stack)";
+			return "it is not on the main stack (fiber, goroutine)";
 	} else {
 		th->tcb = tcb_find(f, th->sp, m->end, nstid);
 		if (!th->tcb)
-			return "no glibc thread control block above its stack pointer (fiber, "
-			       "goroutine or "
-			       "alternate stack)";
+			return "it is not on a stack of glibc's (fiber, goroutine)";
 	}
 	if (th->sp - m->start < STACK_ROOM)
 		return "less than 4 KiB of its stack are left";

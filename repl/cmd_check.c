@@ -187,6 +187,22 @@ static void print_verdict(const struct context *c, const struct findings *f, con
 	fact(c, "cause", line);
 }
 
+/* What --hold has found: the hold itself is the answer. */
+static void print_hold(const struct context *c, const struct findings *f)
+{
+	char line[128], time[SIZE_TEXT];
+	struct held h;
+
+	process_held(f->p, &h);
+	if (f->p->session)
+		snprintf(line, sizeof(line), "not again: calls were made in this session");
+	else
+		snprintf(line, sizeof(line),
+			 "one thread for %s: memory can be had, no seccomp filter is in the way",
+			 time_format(h.last_ns, time));
+	fact(c, "held", line);
+}
+
 static void print_all(const struct context *c, const struct findings *f, const struct diag *cause)
 {
 	char line[128];
@@ -200,6 +216,8 @@ static void print_all(const struct context *c, const struct findings *f, const s
 		print_heap(c, &f->heap);
 	}
 	print_process(c, f);
+	if (f->held && !cause)
+		print_hold(c, f);
 	print_candidates(c, f);
 }
 
@@ -313,9 +331,10 @@ static void warn_leftovers(struct context *c, struct reply *r, const struct find
 			   "a call of another heapmedic runs in the target, or was left there");
 	else if (left->regions)
 		reply_warn(c, r, "leftovers",
-			   "%u regions of a killed run are in the target; the next session "
-			   "removes them",
-			   left->regions);
+			   "%u region%s of a killed run %s in the target; the next session "
+			   "removes what is left",
+			   left->regions, left->regions == 1 ? "" : "s",
+			   left->regions == 1 ? "is" : "are");
 }
 
 static void warn_filter(struct context *c, struct reply *r, const struct findings *f)

@@ -80,8 +80,8 @@ static void plan_text(const struct context *c, const struct allocator *a, const 
 {
 	char size[SIZE_TEXT], time[SIZE_TEXT];
 
-	fprintf(c->sink->out, "would call %s in %s %s (%s%s), nothing was done\n", call,
-		a->ops->name, a->version, linkage_name(a->linkage),
+	fprintf(c->sink->out, "would call %s in %s%s%s (%s%s), nothing was done\n", call,
+		a->ops->name, a->version[0] ? " " : "", a->version, linkage_name(a->linkage),
 		a->owns_malloc ? ", owns malloc" : "");
 	if (p->known)
 		fprintf(c->sink->out, "%s%s in %" PRIu64 " range%s, about %s\n", predicted_word(p),
@@ -272,11 +272,12 @@ static int check_yield(const struct context *c, const struct trim_args *a, int64
 
 	if (!a->has_yield || (returned >= 0 && (uint64_t)returned >= a->min_yield))
 		return 0;
-	return diag_fail(d, -ERANGE, HM_UNMET, "min-yield",
-			 "`info` and `stats` show what the allocators keep, and what is in use",
-			 "the trim returned %s, less than the %s asked for",
-			 text_size_fine(got, returned > 0 ? (uint64_t)returned : 0, c->set.bytes),
-			 text_size_fine(wanted, a->min_yield, c->set.bytes));
+	return diag_fail(
+		d, -ERANGE, HM_UNMET, "min-yield",
+		"`arenas` (glibc) and `stats` show what the allocators keep, and what is in use",
+		"the trim returned %s, less than the %s asked for",
+		text_size_fine(got, returned > 0 ? (uint64_t)returned : 0, c->set.bytes),
+		text_size_fine(wanted, a->min_yield, c->set.bytes));
 }
 
 int check_trim(const struct args *a, struct diag *d)

@@ -9,12 +9,13 @@
 /* clang-format off */
 static const struct command rows[] = {
 	{ .name = "check", .flags = CMD_PASSIVE, .usage = "", .run = cmd_check, .effect = effect_check,
-	  .options = { [CHECK_HOLD] = { "hold", NULL, "hold a thread for a moment: try memory, ask its seccomp filter" } },
+	  .options = { [CHECK_HOLD] = { "hold", NULL, "hold a thread for a moment, to ask what only it knows" } },
 	  .help = "can calls be made, and if not why; nothing is held",
 	  .more = "Looks at permissions, architecture, seccomp, libc and threads and says what a\n"
-		  "command would meet: the allocators with their versions, the thread that would be\n"
-		  "borrowed, what is in the way, and whether glibc's heap is whole. Its exit code is\n"
-		  "the one that a trim would fail with, as far as that can be seen from outside.\n"
+		  "command would meet: the allocators with their versions, the thread that would\n"
+		  "be borrowed, what is in the way, and whether glibc's heap is whole. Its exit\n"
+		  "code is the one that a trim would fail with, as far as that can be seen from\n"
+		  "outside.\n"
 		  "Some things can not: whether a thread comes to a safe point, what a seccomp\n"
 		  "filter says, and whether memory can be had. --hold finds out by holding one;\n"
 		  "nothing of it stays.\n"
@@ -23,7 +24,7 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 check --hold\n" },
 	{ .name = "maps", .flags = CMD_PASSIVE, .usage = "", .run = cmd_maps,
 	  .options = { [MAPS_ALL] = { "all", NULL, "each mapping with its owner, by address" } },
-	  .help = "who owns the memory: each resident byte has one owner",
+	  .help = "who owns the memory: all that is resident",
 	  .more = "One row per owner, most resident first. The rows add up to the RSS; what came\n"
 		  "or went while it was read is a row of its own. Nothing is held or called.\n"
 		  "HUGE, LAZY (free, the kernel takes it when it needs it) and LOCKED are parts of\n"
@@ -35,18 +36,21 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 maps --all\n" },
 	{ .name = "arenas", .flags = CMD_PASSIVE, .usage = "", .run = cmd_arenas,
 	  .options = { [ARENAS_ALL] = { "all", NULL, "every arena, not only the 20 largest" } },
-	  .help = "glibc's arenas, and what a trim would return of each",
+	  .help = "glibc's arenas, and what a trim would return",
 	  .more = "One row per arena, largest first, read from memory: nothing is held or called.\n"
-		  "SYSTEM, IN USE and FREE are what `info` has too. FREE RSS is the part of FREE that\n"
-		  "is in memory, TRIMMABLE the pages that a trim would return, STRANDED what is free\n"
-		  "on pages that it cannot return, as something on them is in use or too little of\n"
-		  "them is free. TOP is the chunk at the arena's end, THREADS those that use it.\n"
+		  "SYSTEM, IN USE and FREE are what `info` has too. FREE RSS is the part of FREE\n"
+		  "that is in memory, TRIMMABLE the pages that a trim would return, STRANDED what\n"
+		  "is free on pages that it cannot return, as something on them is in use or too\n"
+		  "little of them is free. TOP is the chunk at the arena's end, THREADS those that\n"
+		  "use it.\n"
 		  "\n"
-		  "FLAGS: moving (changed while it was read: about), swapped (a part is in swap) and\n"
-		  "cut (not read to its end): the numbers are too small. damaged names the place.\n"
+		  "FLAGS: moving (it changed while it was read, the numbers are about right),\n"
+		  "swapped (a part is in swap) and cut (not read to its end): FREE and what stands\n"
+		  "behind it are too small, IN USE too large. damaged names the place.\n"
 		  "\n"
-		  "The last lines have the thresholds in force: dynamic ones follow what the program\n"
-		  "frees, frozen ones were set by somebody.\n"
+		  "Below: blocks that have mappings of their own, the thresholds in force (dynamic\n"
+		  "ones follow what the program frees, frozen ones were set by somebody), and how\n"
+		  "many arenas there can be. (passive): read from memory, glibc was not asked.\n"
 		  "\n"
 		  "  heapmedic -p 4711 arenas\n"
 		  "  heapmedic -p 4711 --json arenas\n"
@@ -72,12 +76,13 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 stats\n" },
 	{ .name = "trim", .flags = CMD_CALLS | CMD_WRITES, .usage = "[PAD]", .max = 1, .check = check_trim, .run = cmd_trim,
 	  .options = { [TRIM_MIN_YIELD] = { "min-yield", "SIZE", "exit 7 if less than this came back" },
-		       [TRIM_FORCE] = { "force", NULL, "also in a heap that looks damaged (expert: it may end the process)" } },
+		       [TRIM_FORCE] = { "force", NULL, "also in a damaged heap (expert: may end the process)" } },
 	  .help = "give free memory back, and measure how much",
 	  .more = "In every allocator that is in use. glibc: malloc_trim(PAD) in all arenas;\n"
 		  "jemalloc: a purge of all arenas. PAD is left at the top of glibc's main heap.\n"
-		  "What is said to be returned was measured from outside. A size is bytes, or a\n"
-		  "number with K, M, G or T.\n"
+		  "What is said to be returned was measured from outside. `predicted` was read\n"
+		  "from glibc's heap before the call; --dry-run tells only that. A size is bytes,\n"
+		  "or a number with K, M, G or T.\n"
 		  "\n"
 		  "glibc aborts a process in whose heap it meets damage, so the heap is looked at\n"
 		  "first: a damaged one is refused (exit 6), and the place is named. `check` looks\n"
@@ -108,11 +113,12 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 mallctl arena.0.dirty_decay_ms 1000\n"
 		  "  heapmedic mallctl --list arenas.\n" },
 	{ .name = "threads", .flags = CMD_PASSIVE, .usage = "", .run = cmd_threads,
-	  .help = "what the threads wait in, their arenas, and which can be borrowed",
+	  .help = "what the threads wait in, and their arenas",
 	  .more = "Best candidate first. Nothing is held. CALL is the system call that a thread is\n"
 		  "in, ARENA the number of glibc's arena that it allocates from (none: it has not\n"
-		  "allocated yet), TCACHE what it keeps in its cache of freed blocks, WHY what speaks\n"
-		  "against borrowing it; - is not known. `arenas` has the arenas.\n"
+		  "allocated yet), TCACHE what it keeps in its cache of freed blocks, USABLE\n"
+		  "whether it can be borrowed for a call and WHY what speaks against it; - is not\n"
+		  "known. `arenas` has the arenas.\n"
 		  "A socket's own timeout (SO_RCVTIMEO) begins anew when its thread is borrowed:\n"
 		  "such a thread is the last choice.\n"
 		  "\n"

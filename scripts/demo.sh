@@ -52,7 +52,7 @@ grep -q ready "$dir/out" || {
 before=$(rss)
 echo "Process $pid ($sample): 8 threads have allocated 300 MiB and freed them again. The kernel still counts $before."
 show check
-show info
+show arenas
 show trim
 after=$(rss)
 printf '\nThe kernel now counts %s, before it was %s.\n' "$after" "$before"

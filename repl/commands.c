@@ -86,7 +86,7 @@ static const struct command rows[] = {
 		  "\n"
 		  "glibc aborts a process in whose heap it meets damage, so the heap is looked at\n"
 		  "first: a damaged one is refused (exit 6), and the place is named. `check` looks\n"
-		  "at every chunk, as far as that takes no longer than a third of a second.\n"
+		  "at every chunk, as far as a third of a second of CPU time goes.\n"
 		  "\n"
 		  "  heapmedic -p 4711 trim\n"
 		  "  heapmedic -p 4711 trim --min-yield 100M\n"

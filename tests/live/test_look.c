@@ -96,6 +96,11 @@ static void try_check(const struct subject *s, const struct victim *v)
 	run_expect(&r, 0);
 	cr_assert_not_null(strstr(r.out, s->malloc), "check does not name %s: %s", s->malloc,
 			   r.out);
+	cr_assert_null(strstr(r.out, "\nheld "), "nothing was to be held: %s", r.out);
+	run_free(&r);
+	run(&r, v->pid, "check", "--hold", NULL);
+	run_expect(&r, 0);
+	cr_assert_not_null(strstr(r.out, "\nheld        one thread for "), "%s", r.out);
 	run_free(&r);
 }
 

@@ -259,3 +259,22 @@ Test(nearest, garbage_stays_inside)
 		(void)nearest(word, next_fruit, NULL);
 	}
 }
+
+static void expect_narrow(const struct command *row)
+{
+	char *text = help_text(row), *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		cr_expect_leq(strlen(line), 80, "%zu columns: %s", strlen(line), line);
+	free(text);
+}
+
+Test(help, fits_a_terminal_of_80_columns)
+{
+	size_t n;
+	const struct command *row = command_table(&n);
+
+	expect_narrow(NULL);
+	for (size_t i = 0; i < n; i++)
+		expect_narrow(&row[i]);
+}

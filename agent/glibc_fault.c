@@ -71,6 +71,7 @@ const char *glibc_fault_where(const struct glibc_fault *f, char *buf, size_t siz
 		snprintf(buf, size, "arena %u, %s %u, %s 0x%" PRIx64, f->arena, places[f->place],
 			 f->index, kinds[f->kind].what, f->at);
 	else
-		snprintf(buf, size, "arena %u %s 0x%" PRIx64, f->arena, kinds[f->kind].what, f->at);
+		snprintf(buf, size, "arena %u, %s 0x%" PRIx64, f->arena, kinds[f->kind].what,
+			 f->at);
 	return buf;
 }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../agent/guard.h"
 #include "../agent/trim.h"
 #include "context.h"
 
@@ -127,6 +128,9 @@ static int trim_plan(struct context *c, struct reply *r, uint64_t pad, struct di
 	size_t able = 0;
 	int err = usage_read(&c->process->t, &now, d);
 
+	/* what is refused would return nothing */
+	if (!err)
+		err = guard_run(c->process, d);
 	if (err)
 		return err;
 	if (c->set.json) {
@@ -295,13 +299,12 @@ int cmd_trim(struct context *c, const struct args *a, struct reply *r, struct di
 
 	if (err)
 		return err;
-	if (c->set.dry_run)
-		return trim_plan(c, r, args.pad, d);
 	memset(&report, 0, sizeof(report));
 	c->process->force = a->opt[TRIM_FORCE] != NULL;
-	err = trim_run(c->process, args.pad, &report, d);
+	err = c->set.dry_run ? trim_plan(c, r, args.pad, d)
+			     : trim_run(c->process, args.pad, &report, d);
 	c->process->force = false;
-	if (err)
+	if (err || c->set.dry_run)
 		return err;
 	tell_prediction(c, r, &report.predicted);
 	if (c->set.json) {

@@ -503,6 +503,22 @@ Test(arenas, a_damaged_one_is_named)
 	}
 }
 
+/* A dry run is refused where the trim would be: that would give nothing back. */
+Test(arenas, a_damaged_one_has_no_prediction)
+{
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "damaged", "top", "single");
+	run(&r, v.pid, "trim", "--dry-run", NULL);
+	run_expect(&r, 6);
+	cr_assert_eq(r.out[0], '\0', "%s", r.out);
+	cr_assert_not_null(strstr(r.err, "is damaged: arena 0, top chunk 0x"), "%s", r.err);
+	run_free(&r);
+	run_ok(v.pid, "trim", "--dry-run", "--force", NULL);
+	victim_stop(&v);
+}
+
 /* ---- targets that do not stand still */
 
 #ifdef __SANITIZE_ADDRESS__

@@ -63,8 +63,8 @@ void table_free(struct table *t);
  */
 size_t utf8_length(const unsigned char *s, size_t left);
 json_t *json_text(const char *text, size_t len);
-/* The object in one line without its end, and without a byte that a terminal obeys. NULL: no memory,
- * or o is NULL. The caller frees it. */
+/* The object in one line without its end, and without a byte that a terminal obeys. NULL: no
+ * memory, or o is NULL. The caller frees it. */
 char *json_line(const json_t *o);
 /* Numbers that a signed 64-bit integer cannot hold become a real number. */
 json_t *json_u64(uint64_t v);

@@ -9,8 +9,7 @@
 #include "../agent/owners_read.h"
 #include "../inject/status.h"
 #include "context.h"
-
-#define LABEL 96 /* of a path or a name, shortened */
+#include "owner_text.h"
 
 /* ---- figures */
 
@@ -41,30 +40,13 @@ static void figure_cells(const struct amounts *a, bool raw, char text[CELLS][SIZ
 
 /* ---- the table by owner */
 
-/* "libc.so.6 and 12 more": what a row is of. */
-static void describe_row(const struct owner_row *row, char *buf, size_t size)
-{
-	char label[LABEL] = "";
-	const char *name = piece_label(row->largest);
-	const char *dash = *row->kind && strcmp(name, row->kind) != 0 ? ": " : "";
-
-	if (strcmp(name, row->kind) != 0)
-		escape_copy(label, sizeof(label), name, strlen(name));
-	if (row->largest->id >= 0 && row->count == 1)
-		snprintf(label, sizeof(label), "%ld", row->largest->id);
-	if (*label && row->count > 1)
-		snprintf(buf, size, "%s%s%s and %zu more", row->kind, dash, label, row->count - 1);
-	else
-		snprintf(buf, size, "%s%s%s", row->kind, *label ? dash : "", label);
-}
-
 static void print_row(struct table *t, const struct owner_row *row, bool raw)
 {
-	char text[CELLS][SIZE_TEXT], count[24], detail[2 * LABEL];
+	char text[CELLS][SIZE_TEXT], count[24], detail[OWNER_ROW_TEXT];
 	const char *cells[3 + CELLS] = { owner_name(row->owner), count };
 
 	snprintf(count, sizeof(count), "%zu", row->count);
-	describe_row(row, detail, sizeof(detail));
+	owner_row_text(row, detail, sizeof(detail));
 	figure_cells(&row->a, raw, text, cells + 2);
 	cells[2 + CELLS] = detail;
 	table_row(t, cells);
@@ -113,10 +95,10 @@ static int print_table(const struct context *c, const struct memory *m,
 
 static json_t *row_json(struct reply *r, const struct owner_row *row)
 {
-	char detail[2 * LABEL];
+	char detail[OWNER_ROW_TEXT];
 	json_t *o = json_object();
 
-	describe_row(row, detail, sizeof(detail));
+	owner_row_text(row, detail, sizeof(detail));
 	reply_member(r, o, "owner", json_string(owner_name(row->owner)));
 	reply_member(r, o, "detail", json_text(detail, strlen(detail)));
 	reply_member(r, o, "count", json_u64(row->count));

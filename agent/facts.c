@@ -65,7 +65,7 @@ enum fact_id fact_by_name(const char *name)
 	return FACT_COUNT;
 }
 
-const char *origin_name(enum origin o)
+const char *origin_name(enum fact_origin o)
 {
 	static const char *const names[] = { "kernel", "passive", "called", "predicted" };
 
@@ -77,12 +77,13 @@ void facts_clear(struct facts *f)
 	memset(f, 0, sizeof(*f));
 }
 
-void facts_set(struct facts *f, enum fact_id id, enum origin o, uint64_t n)
+void facts_set(struct facts *f, enum fact_id id, enum fact_origin o, uint64_t n)
 {
 	f->v[id] = (struct fact){ .known = true, .origin = o, .n = n };
 }
 
-void facts_set_share(struct facts *f, enum fact_id id, enum origin o, uint64_t part, uint64_t whole)
+void facts_set_share(struct facts *f, enum fact_id id, enum fact_origin o, uint64_t part,
+		     uint64_t whole)
 {
 	struct fact *v = &f->v[id];
 
@@ -91,7 +92,7 @@ void facts_set_share(struct facts *f, enum fact_id id, enum origin o, uint64_t p
 		v->fraction = part < whole ? (double)part / (double)whole : 1;
 }
 
-void facts_set_text(struct facts *f, enum fact_id id, enum origin o, const char *text)
+void facts_set_text(struct facts *f, enum fact_id id, enum fact_origin o, const char *text)
 {
 	struct fact *v = &f->v[id];
 

@@ -67,7 +67,7 @@ enum fact_kind {
 };
 
 /* Where a number comes from. */
-enum origin { FROM_KERNEL, FROM_PASSIVE, FROM_CALL, FROM_PREDICTION };
+enum fact_origin { FROM_KERNEL, FROM_PASSIVE, FROM_CALL, FROM_PREDICTION };
 
 struct fact_info {
 	const char *name;
@@ -77,7 +77,7 @@ struct fact_info {
 
 struct fact {
 	bool known;
-	enum origin origin;
+	enum fact_origin origin;
 	uint64_t n;	 /* of every kind but fractions and texts */
 	double fraction; /* of KIND_FRACTION */
 	char text[32];	 /* of KIND_TEXT */
@@ -90,14 +90,14 @@ struct facts {
 const struct fact_info *fact_info(enum fact_id id);
 /* FACT_COUNT if there is no fact of that name. */
 enum fact_id fact_by_name(const char *name);
-const char *origin_name(enum origin o); /* "kernel", "passive", "called", "predicted" */
+const char *origin_name(enum fact_origin o); /* "kernel", "passive", "called", "predicted" */
 
 void facts_clear(struct facts *f);
-void facts_set(struct facts *f, enum fact_id id, enum origin o, uint64_t n);
+void facts_set(struct facts *f, enum fact_id id, enum fact_origin o, uint64_t n);
 /* part / whole; not known where whole is 0. Held between 0 and 1. */
-void facts_set_share(struct facts *f, enum fact_id id, enum origin o, uint64_t part,
+void facts_set_share(struct facts *f, enum fact_id id, enum fact_origin o, uint64_t part,
 		     uint64_t whole);
-void facts_set_text(struct facts *f, enum fact_id id, enum origin o, const char *text);
+void facts_set_text(struct facts *f, enum fact_id id, enum fact_origin o, const char *text);
 /* 0 where it is not known. */
 uint64_t facts_get(const struct facts *f, enum fact_id id);
 bool facts_known(const struct facts *f, enum fact_id id);

@@ -93,9 +93,8 @@ static enum verdict allocators(const struct makeup *m, char text[VERDICT_TEXT])
 
 	if (share(m->fragmented, m->rss) >= l->fragmented_share)
 		return say(text, VERDICT_FRAGMENTED, m->fragmented, m->rss,
-			   "are free inside an allocator, but on pages with live blocks: no call "
-			   "returns "
-			   "them");
+			   "are free inside an allocator, but on pages with live blocks or at the "
+			   "end of an arena: no call returns them");
 	if (share(m->live, m->rss) >= l->majority)
 		return say(text, VERDICT_LIVE, m->live, m->rss,
 			   "are in use in the allocator: a leak or a cache, not retained memory");
@@ -120,8 +119,9 @@ enum verdict verdict_of(const struct makeup *m, char text[VERDICT_TEXT])
 		return say(text, VERDICT_HEALTHY, m->retained, m->rss,
 			   "would be returned by a trim: a small process, nothing to gain");
 	if (share(m->go, m->rss) >= l->majority)
-		return say(text, VERDICT_GO_HEAP, m->go, m->rss,
-			   "are Go's own heap: Go's profiler and GOMEMLIMIT are for it");
+		return say(
+			text, VERDICT_GO_HEAP, m->go, m->rss,
+			"are Go's own heap and runtime: Go's profiler and GOMEMLIMIT are for it");
 	v = allocators(m, text);
 	if (v != VERDICT_UNDECIDED)
 		return v;

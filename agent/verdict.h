@@ -27,7 +27,7 @@ struct makeup {
 		fragmented; /* free, on pages with something live, or held at the end of an arena */
 	uint64_t live;	    /* in use in an allocator, thread caches included */
 	uint64_t locked;    /* free and locked, or of huge pages: a call would not return it */
-	uint64_t go;	    /* Go's heap */
+	uint64_t go;	    /* Go's heap and runtime */
 	uint64_t jvm;
 	uint64_t stacks, files, shm, other;
 	uint64_t unasked; /* of an allocator that only a call could divide */

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "advice.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "size.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+const struct advice_limits advice_limits = {
+	.note = MIB,
+	.restart = 16 * MIB,
+	.arena_cap = 2,
+	.threshold = (uint64_t)128 << 10,
+};
+
+const char *advice_action_name(enum advice_action a)
+{
+	static const char *const names[] = { "trim", "purge", "restart", "look-at", "note" };
+
+	return names[a];
+}
+
+static struct advice *add(struct advices *out, enum advice_action action, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Never NULL: what does not fit any more replaces the last one, which is the least important. */
+static struct advice *add(struct advices *out, enum advice_action action, const char *fmt, ...)
+{
+	struct advice *a = &out->v[out->n < ADVICE_MAX ? out->n++ : ADVICE_MAX - 1];
+	va_list args;
+
+	*a = (struct advice){ .action = action };
+	va_start(args, fmt);
+	vsnprintf(a->text, sizeof(a->text), fmt, args);
+	va_end(args);
+	return a;
+}
+
+static void expect(struct advice *a, uint64_t bytes)
+{
+	a->known = true;
+	a->expected = bytes;
+}
+
+uint64_t advice_beyond(const struct glibc_plan *p, unsigned n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = n; i < p->arenas; i++)
+		sum += p->arena[i].free_resident;
+	return sum;
+}
+
+const char *advice_conf_name(const char *prefix, char *buf, size_t size)
+{
+	snprintf(buf, size, "%sMALLOC_CONF", prefix);
+	for (char *p = buf; *p; p++)
+		*p = (char)toupper((unsigned char)*p);
+	return buf;
+}
+
+/* ---- glibc */
+
+static void glibc_now(const struct advice_case *c, struct advices *out)
+{
+	const struct glibc_arena_plan *t = &c->glibc->plan.total;
+	uint64_t bytes = t->pages.trimmable + t->swapped;
+
+	if (bytes >= advice_limits.note)
+		expect(add(out, ADVICE_TRIM,
+			   "`trim`: malloc_trim(0) returns free pages of all arenas (%zu)",
+			   c->glibc->plan.arenas),
+		       bytes);
+}
+
+static void glibc_arena_cap(const struct advice_case *c, struct advices *out)
+{
+	const unsigned cap = advice_limits.arena_cap;
+	const struct glibc_plan *p = &c->glibc->plan;
+	uint64_t bytes = advice_beyond(p, cap);
+
+	if (bytes < advice_limits.restart)
+		return;
+	if (p->par.arena_max && p->par.arena_max <= cap)
+		add(out, ADVICE_NOTE,
+		    "arena_max is %" PRIu64 " already, but the process has %zu arenas: those that "
+		    "exist stay until a restart",
+		    p->par.arena_max, p->arenas);
+	else if (p->par.arena_max)
+		expect(add(out, ADVICE_RESTART,
+			   "MALLOC_ARENA_MAX=%u: arena_max is set already, to %" PRIu64
+			   "; free memory is spread over %zu arenas",
+			   cap, p->par.arena_max, p->arenas),
+		       bytes);
+	else
+		expect(add(out, ADVICE_RESTART,
+			   "MALLOC_ARENA_MAX=%u: free memory is spread over %zu arenas; threads "
+			   "that allocate at once may then wait for each other",
+			   cap, p->arenas),
+		       bytes);
+}
+
+/*
+ * The thresholds follow the largest mapped block that was freed (malloc.c, free): from then on
+ * blocks of that size come from the heap, and a free top of up to twice that stays.
+ */
+static void glibc_thresholds(const struct advice_case *c, struct advices *out)
+{
+	const struct glibc_par *par = &c->glibc->plan.par;
+	const struct glibc_arena_plan *t = &c->glibc->plan.total;
+	char map[SIZE_TEXT], trim[SIZE_TEXT];
+	struct advice *a;
+
+	if (!par->at || par->no_dyn_threshold || par->mmap_threshold <= advice_limits.threshold ||
+	    t->free_resident < advice_limits.restart)
+		return;
+	a = add(out, ADVICE_RESTART,
+		"GLIBC_TUNABLES=glibc.malloc.mmap_threshold=%" PRIu64
+		":glibc.malloc.trim_threshold=%" PRIu64
+		": the dynamic thresholds have risen to %s and %s; set, they stay",
+		advice_limits.threshold, advice_limits.threshold,
+		size_format(par->mmap_threshold, map), size_format(par->trim_threshold, trim));
+	/* of the main arena's end it can be told: it had been returned when it was freed */
+	if (t->from_top > advice_limits.threshold)
+		expect(a, t->from_top - advice_limits.threshold);
+}
+
+static void glibc_notes(const struct advice_case *c, struct advices *out)
+{
+	const struct glibc_arena_plan *t = &c->glibc->plan.total;
+	uint64_t tcache = facts_get(c->facts, FACT_GLIBC_TCACHE);
+	char size[SIZE_TEXT], all[SIZE_TEXT];
+
+	if (c->heap_resident >= advice_limits.restart && c->main_resident > c->heap_resident / 2)
+		add(out, ADVICE_NOTE,
+		    "%s of %s of the heap are in the main arena: MALLOC_ARENA_MAX does not help",
+		    size_format(c->main_resident, size), size_format(c->heap_resident, all));
+	if (t->locked >= advice_limits.note)
+		add(out, ADVICE_NOTE,
+		    "%s are free but locked (mlock, mlockall): no call returns them",
+		    size_format(t->locked, size));
+	if (t->hugetlb >= advice_limits.note)
+		add(out, ADVICE_NOTE,
+		    "%s are free but of the pool of huge pages: no call returns them",
+		    size_format(t->hugetlb, size));
+	if (t->huge >= advice_limits.note)
+		add(out, ADVICE_NOTE,
+		    "%s of what a trim returns are in huge pages: where free and used memory share "
+		    "one, the kernel may fill it up again",
+		    size_format(t->huge, size));
+	if (tcache >= advice_limits.note)
+		add(out, ADVICE_NOTE,
+		    "%s are in the threads' caches and count as in use: a trim does not reach them",
+		    size_format(tcache, size));
+}
+
+/* ---- jemalloc */
+
+static void jemalloc_now(const struct advice_case *c, struct advices *out)
+{
+	uint64_t bytes = facts_get(c->facts, FACT_JEMALLOC_PURGEABLE);
+
+	if (bytes >= advice_limits.note)
+		expect(add(out, ADVICE_PURGE,
+			   "`trim`: a purge of all arenas returns dirty and muzzy pages"),
+		       bytes);
+}
+
+static void jemalloc_restart(const struct advice_case *c, struct advices *out)
+{
+	uint64_t bytes = facts_get(c->facts, FACT_JEMALLOC_PURGEABLE);
+	char name[64];
+
+	if (bytes < advice_limits.restart)
+		return;
+	expect(add(out, ADVICE_RESTART,
+		   "%s=%sbackground_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0: unused pages "
+		   "are returned after a second, by threads of jemalloc's own",
+		   advice_conf_name(c->jemalloc, name, sizeof(name)),
+		   c->set.malloc_conf ? "...," : ""),
+	       bytes);
+	if (c->set.malloc_conf)
+		add(out, ADVICE_NOTE, "%s is set already: what stands there is to be kept", name);
+}
+
+static void jemalloc_notes(const struct advice_case *c, struct advices *out)
+{
+	if (c->makeup->unasked && !facts_known(c->facts, FACT_JEMALLOC_ALLOCATED))
+		add(out, ADVICE_LOOK_AT,
+		    "jemalloc was not asked: only a call tells what of its memory is in use");
+}
+
+/* ---- others */
+
+static void go_notes(const struct advice_case *c, struct advices *out)
+{
+	uint64_t heap = facts_get(c->facts, FACT_GO_HEAP_RESIDENT);
+	uint64_t rss = c->makeup->rss, outside = rss > heap ? rss - heap : 0;
+	char limit[SIZE_TEXT], a[SIZE_TEXT], b[SIZE_TEXT], gogc[48] = "GOGC is not set (100)";
+
+	if (c->set.gogc && c->set.gogc_percent < 0)
+		snprintf(gogc, sizeof(gogc), "GOGC is off");
+	else if (c->set.gogc)
+		snprintf(gogc, sizeof(gogc), "GOGC is %d", c->set.gogc_percent);
+	if (c->verdict == VERDICT_GO_HEAP && !c->set.known)
+		add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof)");
+	else if (c->verdict == VERDICT_GO_HEAP && c->set.gomemlimit &&
+		 c->set.memlimit != UINT64_MAX)
+		add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof); %s, GOMEMLIMIT is %s",
+		    gogc, size_format(c->set.memlimit, limit));
+	else if (c->verdict == VERDICT_GO_HEAP)
+		add(out, ADVICE_RESTART,
+		    "GOMEMLIMIT=...: none is in force, %s; and Go's heap profile (net/http/pprof)",
+		    gogc);
+	if (facts_known(c->facts, FACT_GO_HEAP_RESIDENT) && outside >= advice_limits.note)
+		add(out, ADVICE_NOTE,
+		    "%s of %s (%u %%) are outside of Go's heap: no Go heap profile shows them",
+		    size_format(outside, a), size_format(rss, b),
+		    (unsigned)((double)outside * 100 / (double)rss + 0.5));
+}
+
+static void look_elsewhere(const struct advice_case *c, struct advices *out)
+{
+	const struct makeup *m = c->makeup;
+	const struct {
+		uint64_t bytes;
+		const char *text;
+	} parts[] = {
+		{ m->stacks, "the threads' stacks (`threads`): fewer threads, or smaller stacks" },
+		{ m->files, "mapped files (`maps`): the kernel drops clean pages of them when it "
+			    "needs memory" },
+		{ m->shm, "shared memory and tmpfs (`maps`): only the program can remove it" },
+		{ m->jvm, "the JVM: jcmd PID GC.heap_info, and its -Xmx" },
+		{ m->other, "anonymous memory that no allocator is known to own (`maps --all`)" },
+	};
+
+	if (c->verdict != VERDICT_NOT_ALLOCATOR)
+		return;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].bytes >= m->rss / 4)
+			add(out, ADVICE_LOOK_AT, "not the allocator, look at %s", parts[i].text);
+}
+
+static void by_verdict(const struct advice_case *c, struct advices *out)
+{
+	if (c->verdict == VERDICT_FRAGMENTED)
+		expect(add(out, ADVICE_RESTART,
+			   "a restart: no call returns what live blocks hold, and it comes again "
+			   "unless what stays is allocated apart from what goes"),
+		       c->makeup->fragmented);
+	if (c->verdict == VERDICT_LIVE)
+		add(out, ADVICE_LOOK_AT,
+		    "the program: what it keeps (a heap profile), and whether it still grows "
+		    "(diagnose again later)");
+	if (c->verdict == VERDICT_LOCKED)
+		add(out, ADVICE_LOOK_AT, "who locks the memory: mlockall(2), mlock(2), huge pages");
+}
+
+void advice_make(const struct advice_case *c, struct advices *out)
+{
+	out->n = 0;
+	if (c->glibc)
+		glibc_now(c, out);
+	if (c->jemalloc)
+		jemalloc_now(c, out);
+	if (c->glibc) {
+		glibc_arena_cap(c, out);
+		glibc_thresholds(c, out);
+	}
+	if (c->jemalloc)
+		jemalloc_restart(c, out);
+	by_verdict(c, out);
+	look_elsewhere(c, out);
+	if (c->go)
+		go_notes(c, out);
+	if (c->jemalloc)
+		jemalloc_notes(c, out);
+	if (c->glibc)
+		glibc_notes(c, out);
+	if (c->other)
+		add(out, ADVICE_NOTE,
+		    "malloc is that of %s: malloc_trim and MALLOC_ARENA_MAX do nothing for it",
+		    c->other);
+}

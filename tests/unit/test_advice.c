@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "../../agent/advice.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+/* A case that each test changes. */
+struct fixture {
+	struct makeup makeup;
+	struct facts facts;
+	struct glibc_arena_plan arena[4];
+	struct glibc_arenas glibc;
+	struct advice_case c;
+	struct advices out;
+};
+
+static void start(struct fixture *x)
+{
+	memset(x, 0, sizeof(*x));
+	x->makeup.rss = 400 * MIB;
+	x->c = (struct advice_case){ .verdict = VERDICT_UNDECIDED,
+				     .makeup = &x->makeup,
+				     .facts = &x->facts };
+	x->glibc.plan.arena = x->arena;
+	x->glibc.plan.arenas = 4;
+	for (unsigned i = 0; i < 4; i++)
+		x->arena[i].free_resident = (40 - 10 * i) * MIB;
+}
+
+/* The only line of that action with that text in it, or NULL. */
+static const struct advice *find(struct fixture *x, enum advice_action action, const char *text)
+{
+	const struct advice *found = NULL;
+
+	advice_make(&x->c, &x->out);
+	for (size_t i = 0; i < x->out.n; i++) {
+		const struct advice *a = &x->out.v[i];
+
+		cr_assert_lt(strlen(a->text), sizeof(a->text) - 1);
+		if (a->action != action || !strstr(a->text, text))
+			continue;
+		cr_assert_null(found, "twice: %s", text);
+		found = a;
+	}
+	return found;
+}
+
+static void expects(struct fixture *x, enum advice_action action, const char *text, uint64_t bytes)
+{
+	const struct advice *a = find(x, action, text);
+
+	cr_assert_not_null(a, "%s", text);
+	cr_assert(a->known, "%s", text);
+	cr_assert_eq(a->expected, bytes, "%s: %lu", text, (unsigned long)a->expected);
+}
+
+static void says(struct fixture *x, enum advice_action action, const char *text)
+{
+	const struct advice *a = find(x, action, text);
+
+	cr_assert_not_null(a, "%s", text);
+	cr_assert(!a->known, "%s", text);
+}
+
+Test(advice, nothing_is_known_and_nothing_said)
+{
+	struct fixture x;
+
+	start(&x);
+	advice_make(&x.c, &x.out);
+	cr_assert_eq(x.out.n, 0);
+	x.c.go = true;
+	advice_make(&x.c, &x.out);
+	cr_assert_eq(x.out.n, 0);
+}
+
+Test(advice, trim_has_the_predicted_bytes)
+{
+	struct fixture x;
+
+	start(&x);
+	x.c.glibc = &x.glibc;
+	x.glibc.plan.total.pages.trimmable = 90 * MIB;
+	x.glibc.plan.total.swapped = 5 * MIB;
+	expects(&x, ADVICE_TRIM, "malloc_trim(0)", 95 * MIB);
+	cr_assert_eq(x.out.v[0].action, ADVICE_TRIM, "what can be done now comes first");
+	x.glibc.plan.total.swapped = 0;
+	x.glibc.plan.total.pages.trimmable = 4096;
+	cr_assert_null(find(&x, ADVICE_TRIM, ""), "a page is not worth a line");
+}
+
+Test(advice, arena_max_saves_what_is_free_behind_the_largest)
+{
+	struct fixture x;
+
+	start(&x);
+	cr_assert_eq(advice_beyond(&x.glibc.plan, 2), 30 * MIB);
+	cr_assert_eq(advice_beyond(&x.glibc.plan, 4), 0);
+	cr_assert_eq(advice_beyond(&x.glibc.plan, 9), 0);
+	x.c.glibc = &x.glibc;
+	expects(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX=2: free memory", 30 * MIB);
+	x.glibc.plan.par.arena_max = 8;
+	expects(&x, ADVICE_RESTART, "set already, to 8", 30 * MIB);
+	x.glibc.plan.par.arena_max = 2;
+	says(&x, ADVICE_NOTE, "arena_max is 2 already");
+	cr_assert_null(find(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX"));
+	x.glibc.plan.par.arena_max = 0;
+	x.glibc.plan.arenas = 2;
+	cr_assert_null(find(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX"), "two arenas are no more");
+}
+
+Test(advice, thresholds_that_have_risen)
+{
+	struct fixture x;
+	struct glibc_par *par = &x.glibc.plan.par;
+
+	start(&x);
+	x.c.glibc = &x.glibc;
+	par->at = 1;
+	par->mmap_threshold = 128 << 10;
+	x.glibc.plan.total.free_resident = 60 * MIB;
+	cr_assert_null(find(&x, ADVICE_RESTART, "GLIBC_TUNABLES"), "the default");
+	par->mmap_threshold = 24 * MIB;
+	par->trim_threshold = 48 * MIB;
+	says(&x, ADVICE_RESTART,
+	     "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold="
+	     "131072");
+	cr_assert_not_null(find(&x, ADVICE_RESTART, "risen to 24.0 MiB and 48.0 MiB"));
+	x.glibc.plan.total.from_top = 20 * MIB;
+	expects(&x, ADVICE_RESTART, "GLIBC_TUNABLES", 20 * MIB - (128 << 10));
+	par->no_dyn_threshold = true;
+	cr_assert_null(find(&x, ADVICE_RESTART, "GLIBC_TUNABLES"), "frozen");
+	par->no_dyn_threshold = false;
+	par->at = 0;
+	cr_assert_null(find(&x, ADVICE_RESTART, "GLIBC_TUNABLES"), "not known");
+}
+
+Test(advice, where_a_remedy_does_not_help)
+{
+	struct fixture x;
+	struct glibc_arena_plan *t = &x.glibc.plan.total;
+
+	start(&x);
+	x.c.glibc = &x.glibc;
+	cr_assert_null(find(&x, ADVICE_NOTE, ""));
+	x.c.heap_resident = 100 * MIB;
+	x.c.main_resident = 40 * MIB;
+	cr_assert_null(find(&x, ADVICE_NOTE, "main arena"));
+	x.c.main_resident = 60 * MIB;
+	says(&x, ADVICE_NOTE, "60.0 MiB of 100.0 MiB of the heap are in the main arena");
+	t->locked = 3 * MIB;
+	says(&x, ADVICE_NOTE, "3.0 MiB are free but locked");
+	t->hugetlb = 2 * MIB;
+	says(&x, ADVICE_NOTE, "2.0 MiB are free but of the pool of huge pages");
+	t->huge = 4 * MIB;
+	says(&x, ADVICE_NOTE, "4.0 MiB of what a trim returns are in huge pages");
+	facts_set(&x.facts, FACT_GLIBC_TCACHE, FROM_PASSIVE, 5 * MIB);
+	says(&x, ADVICE_NOTE, "5.0 MiB are in the threads' caches");
+	x.c.other = "tcmalloc";
+	says(&x, ADVICE_NOTE, "malloc is that of tcmalloc");
+}
+
+Test(advice, jemalloc)
+{
+	struct fixture x;
+
+	start(&x);
+	x.c.jemalloc = "";
+	x.makeup.unasked = 100 * MIB;
+	says(&x, ADVICE_LOOK_AT, "jemalloc was not asked");
+	cr_assert_null(find(&x, ADVICE_PURGE, ""), "nothing is known of it");
+	x.makeup.unasked = 0;
+	facts_set(&x.facts, FACT_JEMALLOC_ALLOCATED, FROM_CALL, 200 * MIB);
+	facts_set(&x.facts, FACT_JEMALLOC_PURGEABLE, FROM_CALL, 2 * MIB);
+	cr_assert_null(find(&x, ADVICE_LOOK_AT, ""));
+	expects(&x, ADVICE_PURGE, "a purge of all arenas", 2 * MIB);
+	cr_assert_null(find(&x, ADVICE_RESTART, ""), "two megabytes");
+	facts_set(&x.facts, FACT_JEMALLOC_PURGEABLE, FROM_CALL, 90 * MIB);
+	expects(&x, ADVICE_RESTART, "MALLOC_CONF=background_thread:true,", 90 * MIB);
+	x.c.jemalloc = "_rjem_";
+	x.c.set.known = x.c.set.malloc_conf = true;
+	expects(&x, ADVICE_RESTART, "_RJEM_MALLOC_CONF=...,background_thread:true", 90 * MIB);
+	says(&x, ADVICE_NOTE, "_RJEM_MALLOC_CONF is set already");
+}
+
+Test(advice, name_of_jemallocs_variable)
+{
+	char buf[64];
+
+	cr_assert_str_eq(advice_conf_name("", buf, sizeof(buf)), "MALLOC_CONF");
+	cr_assert_str_eq(advice_conf_name("je_", buf, sizeof(buf)), "JE_MALLOC_CONF");
+	cr_assert_str_eq(advice_conf_name("_rjem_", buf, sizeof(buf)), "_RJEM_MALLOC_CONF");
+}
+
+Test(advice, go)
+{
+	struct fixture x;
+
+	start(&x);
+	x.c.go = true;
+	x.c.verdict = VERDICT_GO_HEAP;
+	facts_set(&x.facts, FACT_GO_HEAP_RESIDENT, FROM_PASSIVE, 300 * MIB);
+	says(&x, ADVICE_NOTE, "100.0 MiB of 400.0 MiB (25 %) are outside of Go's heap");
+	says(&x, ADVICE_LOOK_AT, "Go's heap profile");
+	x.c.set.known = true;
+	says(&x, ADVICE_RESTART, "GOMEMLIMIT=...: none is in force, GOGC is not set (100)");
+	x.c.set.gogc = true;
+	x.c.set.gogc_percent = -1;
+	says(&x, ADVICE_RESTART, "GOGC is off");
+	x.c.set.gogc_percent = 400;
+	x.c.set.gomemlimit = true;
+	x.c.set.memlimit = UINT64_MAX;
+	says(&x, ADVICE_RESTART, "GOGC is 400");
+	x.c.set.memlimit = 512 * MIB;
+	says(&x, ADVICE_LOOK_AT, "GOGC is 400, GOMEMLIMIT is 512.0 MiB");
+	cr_assert_null(find(&x, ADVICE_RESTART, ""));
+}
+
+Test(advice, by_the_verdict)
+{
+	struct fixture x;
+
+	start(&x);
+	x.makeup.fragmented = 120 * MIB;
+	x.c.verdict = VERDICT_FRAGMENTED;
+	expects(&x, ADVICE_RESTART, "no call returns what live blocks hold", 120 * MIB);
+	x.c.verdict = VERDICT_LIVE;
+	says(&x, ADVICE_LOOK_AT, "what it keeps");
+	x.c.verdict = VERDICT_LOCKED;
+	says(&x, ADVICE_LOOK_AT, "mlockall(2)");
+	x.c.verdict = VERDICT_HEALTHY;
+	advice_make(&x.c, &x.out);
+	cr_assert_eq(x.out.n, 0);
+}
+
+Test(advice, it_is_not_the_allocator)
+{
+	static const char *const words[] = { "stacks", "mapped files", "shared memory", "JVM",
+					     "anonymous memory" };
+	struct fixture x;
+	uint64_t *part[] = { &x.makeup.stacks, &x.makeup.files, &x.makeup.shm, &x.makeup.jvm,
+			     &x.makeup.other };
+
+	for (size_t i = 0; i < 5; i++) {
+		static const char text[] = "not the allocator, look at";
+
+		start(&x);
+		*part[i] = 300 * MIB;
+		cr_assert_null(find(&x, ADVICE_LOOK_AT, text));
+		x.c.verdict = VERDICT_NOT_ALLOCATOR;
+		says(&x, ADVICE_LOOK_AT, text);
+		cr_assert_not_null(find(&x, ADVICE_LOOK_AT, words[i]), "%s", words[i]);
+	}
+}
+
+Test(advice, no_more_than_fits)
+{
+	struct fixture x;
+
+	cr_assert_str_eq(advice_action_name(ADVICE_TRIM), "trim");
+	cr_assert_str_eq(advice_action_name(ADVICE_LOOK_AT), "look-at");
+	start(&x);
+	x.c.glibc = &x.glibc;
+	x.c.jemalloc = "je_";
+	x.c.other = "mimalloc";
+	x.c.go = x.c.set.known = x.c.set.malloc_conf = true;
+	x.c.verdict = VERDICT_NOT_ALLOCATOR;
+	x.makeup.shm = x.makeup.other = x.makeup.jvm = 130 * MIB;
+	x.makeup.unasked = MIB;
+	facts_set(&x.facts, FACT_GO_HEAP_RESIDENT, FROM_PASSIVE, MIB);
+	facts_set(&x.facts, FACT_GLIBC_TCACHE, FROM_PASSIVE, 5 * MIB);
+	facts_set(&x.facts, FACT_JEMALLOC_PURGEABLE, FROM_CALL, 90 * MIB);
+	x.glibc.plan.par = (struct glibc_par){ .at = 1, .mmap_threshold = MIB };
+	x.glibc.plan.total = (struct glibc_arena_plan){ .pages.trimmable = 9 * MIB,
+							.free_resident = 90 * MIB,
+							.locked = 9 * MIB,
+							.hugetlb = 9 * MIB,
+							.huge = 9 * MIB };
+	x.c.heap_resident = x.c.main_resident = 90 * MIB;
+	advice_make(&x.c, &x.out);
+	cr_assert_eq(x.out.n, ADVICE_MAX);
+	cr_assert_not_null(strstr(x.out.v[ADVICE_MAX - 1].text, "mimalloc"));
+}

@@ -89,6 +89,9 @@ static void find_effect(struct run *r)
 {
 	r->wanted = r->row->effect ? r->row->effect(&r->args) : r->row->flags;
 	r->effect = r->wanted;
+	/* What also looks from outside does only that where calls are not wanted. */
+	if (r->c->set.passive && (r->wanted & CMD_PASSIVE) && !(r->wanted & CMD_HOLDS))
+		r->effect = r->wanted & ~(unsigned)CMD_CALLS;
 	/* A dry run of a change looks, and neither calls nor changes. */
 	if (r->c->set.dry_run && (r->wanted & CMD_WRITES))
 		r->effect =

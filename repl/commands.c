@@ -22,6 +22,15 @@ static const struct command rows[] = {
 		  "\n"
 		  "  heapmedic -p 4711 check\n"
 		  "  heapmedic -p 4711 check --hold\n" },
+	{ .name = "facts", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "", .run = cmd_facts,
+	  .help = "everything that is known, each fact by its name",
+	  .more = "One per line with where it comes from: kernel, passive (read from memory), called,\n"
+		  "predicted. What could not be found out is left out (null in JSON): that is not\n"
+		  "zero. jemalloc is asked by calls, which --passive leaves out. --bytes prints plain\n"
+		  "numbers.\n"
+		  "\n"
+		  "  heapmedic -p 4711 facts\n"
+		  "  heapmedic -p 4711 --json --passive facts\n" },
 	{ .name = "maps", .flags = CMD_PASSIVE, .usage = "", .run = cmd_maps,
 	  .options = { [MAPS_ALL] = { "all", NULL, "each mapping with its owner, by address" } },
 	  .help = "who owns the memory: all that is resident",

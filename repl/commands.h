@@ -20,6 +20,8 @@ command_fn cmd_threads, cmd_bt;
 check_fn check_bt;
 /* cmd_maps.c */
 command_fn cmd_maps;
+/* cmd_facts.c */
+command_fn cmd_facts;
 /* cmd_arenas.c */
 command_fn cmd_arenas;
 /* cmd_check.c */

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "look.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "environ.h"
+#include "look_facts.h"
+
+/* ---- allocators */
+
+/* A version is known also where the allocator is not in use. */
+static void versions(const struct process *p, struct facts *f)
+{
+	for (size_t i = 0; i < p->allocs.n; i++) {
+		const struct allocator *a = &p->allocs.v[i];
+
+		if (strcmp(a->ops->name, "glibc") == 0)
+			facts_set_text(f, FACT_GLIBC_VERSION, FROM_PASSIVE, a->version);
+		else if (strcmp(a->ops->name, "jemalloc") == 0 && a->in_use)
+			facts_set_text(f, FACT_JEMALLOC_VERSION, FROM_PASSIVE, a->version);
+	}
+}
+
+/* Without them the picture is not whole, but there is one. */
+static bool is_no_obstacle(const struct diag *d)
+{
+	return d->exit == HM_UNSUPPORTED || d->exit == HM_NOT_PERMITTED;
+}
+
+static int take_glibc(struct process *p, struct look *l, struct diag *d)
+{
+	const struct allocator *a = process_allocator(p, "glibc");
+	struct diag own = { 0 };
+	int err = a ? glibc_arenas_read(p, a, &l->arenas, &own) : -ENODATA;
+
+	if (!a)
+		return 0;
+	if (err && err != -ENODATA) {
+		if (!is_no_obstacle(&own)) {
+			*d = own;
+			return err;
+		}
+		snprintf(l->glibc_unread, sizeof(l->glibc_unread), "%s", own.text);
+		return 0;
+	}
+	/* nothing was ever allocated: a plan without arenas, all zero */
+	l->glibc = true;
+	return look_facts_glibc(p, a, l, d);
+}
+
+/* A call that cannot be made is no error here, unless the target suffers or is gone. */
+static bool is_refusal(const struct diag *d)
+{
+	return d->exit == HM_CALL_FAILED || d->exit == HM_NOT_PERMITTED ||
+	       d->exit == HM_UNSUPPORTED || d->exit == HM_UNSAFE;
+}
+
+static int take_jemalloc(struct process *p, bool may_call, struct look *l, struct diag *d)
+{
+	struct diag own = { 0 };
+	int err;
+
+	l->jemalloc = process_allocator(p, "jemalloc");
+	if (!l->jemalloc)
+		return 0;
+	if (!may_call) {
+		snprintf(l->jemalloc_unasked, sizeof(l->jemalloc_unasked),
+			 "only a call could, which --passive leaves out");
+		return 0;
+	}
+	err = process_session(p, &own);
+	if (!err)
+		err = look_facts_jemalloc(p, l, &own);
+	if (err && !is_refusal(&own)) {
+		*d = own;
+		return err;
+	}
+	l->jemalloc_asked = facts_known(&l->facts, FACT_JEMALLOC_ALLOCATED) &&
+			    facts_known(&l->facts, FACT_JEMALLOC_ACTIVE);
+	if (!l->jemalloc_asked)
+		snprintf(l->jemalloc_unasked, sizeof(l->jemalloc_unasked), "%s",
+			 err ? own.text : "this jemalloc was built without statistics");
+	return 0;
+}
+
+/* ---- judging */
+
+static void find_makeup(struct look *l)
+{
+	const struct glibc_arena_plan *t = &l->arenas.plan.total;
+	const struct facts *f = &l->facts;
+	struct makeup_parts parts;
+
+	makeup_parts_init(&parts);
+	parts.rss = l->memory.usage.rss;
+	if (l->cgroup.version) {
+		parts.limit = l->cgroup.tightest.limit;
+		parts.room = cgroup_room(&l->cgroup.tightest);
+	}
+	makeup_count(&l->memory.owners, parts.resident);
+	parts.glibc = l->glibc;
+	parts.trimmable = t->pages.trimmable;
+	parts.pinned = t->pages.pinned;
+	parts.stranded = t->stranded_bytes;
+	parts.top = t->pages.top;
+	parts.jemalloc = l->jemalloc != NULL;
+	parts.jemalloc_asked = l->jemalloc_asked;
+	parts.allocated = facts_get(f, FACT_JEMALLOC_ALLOCATED);
+	parts.active = facts_get(f, FACT_JEMALLOC_ACTIVE);
+	parts.purgeable = facts_get(f, FACT_JEMALLOC_PURGEABLE);
+	parts.estimate = facts_get(f, FACT_JEMALLOC_RESIDENT);
+	makeup_fill(&parts, &l->makeup);
+	l->verdict = verdict_of(&l->makeup, l->summary);
+}
+
+static void read_settings(const struct process *p, const char *prefix, struct advice_settings *s)
+{
+	struct environ e;
+	char name[64];
+	const char *v;
+
+	*s = (struct advice_settings){ .known = environ_read(&p->t, &e) == 0 };
+	if (s->known) {
+		s->malloc_conf =
+			prefix && environ_get(&e, advice_conf_name(prefix, name, sizeof(name)));
+		v = environ_get(&e, "GOGC");
+		s->gogc = v && gogc_parse(v, &s->gogc_percent) == 0;
+		v = environ_get(&e, "GOMEMLIMIT");
+		s->gomemlimit = v && gomemlimit_parse(v, &s->memlimit) == 0;
+	}
+	environ_free(&e);
+}
+
+/* Whose malloc it is, where that is none of the two that we can work with. */
+static const char *foreign_owner(const struct process *p)
+{
+	for (size_t i = 0; i < p->allocs.n; i++) {
+		const struct allocator *a = &p->allocs.v[i];
+
+		if (!a->owns_malloc || a->ops->callable)
+			continue;
+		/* the version of an unknown one is its file */
+		return strcmp(a->ops->name, "unknown") == 0 ? a->version : a->ops->name;
+	}
+	return NULL;
+}
+
+static void advise(const struct process *p, struct look *l)
+{
+	struct advice_case c = {
+		.verdict = l->verdict,
+		.makeup = &l->makeup,
+		.facts = &l->facts,
+		.glibc = l->glibc ? &l->arenas : NULL,
+		.jemalloc = l->jemalloc ? l->jemalloc->prefix : NULL,
+		.other = foreign_owner(p),
+		.go = l->memory.facts.go,
+	};
+	uint64_t r[OWNERS];
+
+	makeup_count(&l->memory.owners, r);
+	c.main_resident = r[OWNER_GLIBC_MAIN];
+	c.heap_resident = r[OWNER_GLIBC_MAIN] + r[OWNER_GLIBC_ARENA];
+	read_settings(p, c.jemalloc, &c.set);
+	advice_make(&c, &l->advice);
+}
+
+int look_take(struct process *p, bool may_call, struct look *out, struct diag *d)
+{
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	err = memory_read(p, &out->memory, d);
+	if (err)
+		return err;
+	memory_cgroup_read(&p->t, &out->cgroup);
+	versions(p, &out->facts);
+	look_facts_kernel(p, out);
+	err = take_glibc(p, out, d);
+	/* the call comes last: what it needs itself is in none of the numbers */
+	if (!err)
+		err = take_jemalloc(p, may_call, out, d);
+	if (err) {
+		look_free(out);
+		return err;
+	}
+	find_makeup(out);
+	advise(p, out);
+	return 0;
+}
+
+void look_free(struct look *l)
+{
+	if (l->glibc)
+		glibc_arenas_free(&l->arenas);
+	memory_free(&l->memory);
+}

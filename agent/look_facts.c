@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "look_facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../inject/status.h"
+#include "../inject/threads.h"
+#include "glibc_threads.h"
+#include "jemalloc.h"
+
+#define STAT_MAX 4096 /* /proc/PID/stat is one line of some hundred bytes */
+
+/* ---- the kernel's */
+
+/* Ticks since boot, suspended time included (proc_pid_stat(5): starttime is CLOCK_BOOTTIME). */
+static void age(const struct process *p, struct facts *f)
+{
+	struct timespec now;
+	long hz = sysconf(_SC_CLK_TCK);
+	uint64_t start;
+
+	if (hz <= 0 || clock_gettime(CLOCK_BOOTTIME, &now))
+		return;
+	start = p->t.start_time / (uint64_t)hz;
+	facts_set(f, FACT_UPTIME, FROM_KERNEL,
+		  (uint64_t)now.tv_sec > start ? (uint64_t)now.tv_sec - start : 0);
+}
+
+static void faults(const struct process *p, struct facts *f)
+{
+	uint64_t start, minflt;
+	char *text, state;
+	size_t len;
+
+	if (proc_read(p->t.procfd, "stat", STAT_MAX, &text, &len))
+		return;
+	if (stat_parse(text, &state, &start, &minflt) == 0)
+		facts_set(f, FACT_MINFLT, FROM_KERNEL, minflt);
+	free(text);
+}
+
+static void cgroup(const struct memory_cgroup *g, struct facts *f)
+{
+	if (!g->version)
+		return;
+	facts_set(f, FACT_CGROUP_USED, FROM_KERNEL, g->tightest.usage);
+	if (g->tightest.limit == CGROUP_NO_LIMIT)
+		return;
+	facts_set(f, FACT_CGROUP_LIMIT, FROM_KERNEL, g->tightest.limit);
+	facts_set_share(f, FACT_CGROUP_FRACTION, FROM_KERNEL, g->tightest.usage, g->tightest.limit);
+}
+
+static void go_heap(const struct memory *m, struct facts *f)
+{
+	uint64_t mapped = 0, resident = 0;
+
+	if (!m->facts.go)
+		return;
+	for (size_t i = 0; i < m->owners.n; i++) {
+		const struct piece *p = &m->owners.v[i];
+
+		if (p->owner != OWNER_GO_HEAP)
+			continue;
+		/* what is only reserved is no memory of the heap yet */
+		mapped += p->row->map.prot ? p->a.mapped : 0;
+		resident += p->a.resident;
+	}
+	facts_set(f, FACT_GO_HEAP_MAPPED, FROM_PASSIVE, mapped);
+	facts_set(f, FACT_GO_HEAP_RESIDENT, FROM_PASSIVE, resident);
+}
+
+void look_facts_kernel(const struct process *p, struct look *l)
+{
+	const struct usage *u = &l->memory.usage;
+	struct facts *f = &l->facts;
+	uint64_t r[OWNERS];
+
+	makeup_count(&l->memory.owners, r);
+	facts_set(f, FACT_RSS, FROM_KERNEL, u->rss);
+	facts_set(f, FACT_ANON, FROM_KERNEL, u->anon);
+	facts_set(f, FACT_SWAP, FROM_KERNEL, u->swap);
+	facts_set(f, FACT_PSS, FROM_KERNEL, u->pss);
+	if (p->pre.status.threads > 0)
+		facts_set(f, FACT_THREADS, FROM_KERNEL, (uint64_t)p->pre.status.threads);
+	faults(p, f);
+	age(p, f);
+	cgroup(&l->cgroup, f);
+	facts_set(f, FACT_STACKS_RESIDENT, FROM_PASSIVE,
+		  r[OWNER_THREAD_STACK] + r[OWNER_MAIN_STACK]);
+	facts_set(f, FACT_FILES_RESIDENT, FROM_KERNEL, r[OWNER_FILE_TEXT] + r[OWNER_FILE_DATA]);
+	facts_set(f, FACT_SHM_RESIDENT, FROM_KERNEL, r[OWNER_SHM]);
+	facts_set(f, FACT_OTHER_RESIDENT, FROM_PASSIVE, r[OWNER_UNCLAIMED]);
+	go_heap(&l->memory, f);
+}
+
+/* ---- glibc's */
+
+/* Known only if each thread's cache is. */
+static int caches(const struct process *p, const struct allocator *a, struct facts *f,
+		  struct diag *d)
+{
+	struct glibc_thread *heap;
+	struct threads list;
+	uint64_t sum = 0;
+	bool known = true;
+	int err = threads_read(&p->t, &list, d);
+
+	if (err)
+		return err;
+	heap = calloc(list.n ? list.n : 1, sizeof(*heap));
+	err = heap ? threads_rank(&p->t, &p->maps, &p->mods, &list) : -ENOMEM;
+	if (!err)
+		err = threads_locate(&p->t, &p->mods, &list);
+	if (err)
+		diag_internal(d, err, "looking for thread caches");
+	else
+		err = glibc_threads_read(p, a, &list, heap, d);
+	for (size_t i = 0; !err && i < list.n; i++) {
+		known &= heap[i].cache;
+		sum += heap[i].bytes;
+	}
+	if (!err && known && list.n)
+		facts_set(f, FACT_GLIBC_TCACHE, FROM_PASSIVE, sum);
+	free(heap);
+	threads_free(&list);
+	return err;
+}
+
+static void parameters(const struct glibc_arenas *a, struct facts *f)
+{
+	const struct glibc_par *par = &a->plan.par;
+
+	if (a->limit)
+		facts_set(f, FACT_GLIBC_ARENA_LIMIT, FROM_PASSIVE, a->limit);
+	if (!par->at)
+		return;
+	facts_set(f, FACT_GLIBC_MMAPPED, FROM_PASSIVE, par->mmapped_mem);
+	facts_set(f, FACT_GLIBC_TRIM_THRESHOLD, FROM_PASSIVE, par->trim_threshold);
+	facts_set(f, FACT_GLIBC_MMAP_THRESHOLD, FROM_PASSIVE, par->mmap_threshold);
+}
+
+int look_facts_glibc(const struct process *p, const struct allocator *a, struct look *l,
+		     struct diag *d)
+{
+	const struct glibc_arena_plan *t = &l->arenas.plan.total;
+	struct facts *f = &l->facts;
+
+	facts_set(f, FACT_GLIBC_ARENAS, FROM_PASSIVE, l->arenas.plan.arenas);
+	facts_set(f, FACT_GLIBC_SYSTEM, FROM_PASSIVE, t->system_mem);
+	facts_set(f, FACT_GLIBC_IN_USE, FROM_PASSIVE, t->in_use);
+	facts_set(f, FACT_GLIBC_FREE, FROM_PASSIVE, t->free);
+	facts_set(f, FACT_GLIBC_FREE_RESIDENT, FROM_PASSIVE, t->free_resident);
+	facts_set(f, FACT_GLIBC_STRANDED, FROM_PASSIVE, t->stranded_bytes);
+	facts_set(f, FACT_GLIBC_TRIMMABLE, FROM_PREDICTION, t->pages.trimmable + t->swapped);
+	parameters(&l->arenas, f);
+	return l->arenas.plan.arenas ? caches(p, a, f, d) : 0;
+}
+
+/* ---- jemalloc's */
+
+static const struct {
+	const char *name;
+	enum fact_id id;
+	bool pages; /* it counts pages: of arenas.page bytes */
+} asked[] = {
+	{ "stats.allocated", FACT_JEMALLOC_ALLOCATED, false },
+	{ "stats.active", FACT_JEMALLOC_ACTIVE, false },
+	{ "stats.metadata", FACT_JEMALLOC_METADATA, false },
+	{ "stats.resident", FACT_JEMALLOC_RESIDENT, false },
+	{ "stats.mapped", FACT_JEMALLOC_MAPPED, false },
+	{ "stats.retained", FACT_JEMALLOC_RETAINED, false },
+	{ "stats.arenas.all.pdirty", FACT_JEMALLOC_DIRTY, true },
+	{ "stats.arenas.all.pmuzzy", FACT_JEMALLOC_MUZZY, true },
+	{ "arenas.narenas", FACT_JEMALLOC_NARENAS, false },
+	{ "background_thread", FACT_JEMALLOC_BACKGROUND_THREAD, false },
+	{ "prof.active", FACT_JEMALLOC_PROF_ACTIVE, false },
+};
+
+/* What this jemalloc does not have (a version, a build) is one fact less. */
+static bool is_only_missing(const struct diag *d)
+{
+	return d->exit == HM_CALL_FAILED || d->exit == HM_UNSUPPORTED || d->exit == HM_USAGE;
+}
+
+/* *known false where it has no such name. */
+static int ask(struct process *p, const struct allocator *a, const char *name, bool *known,
+	       struct ctl_value *v, struct diag *d)
+{
+	const struct ctl_name *row = ctl_find(name);
+	struct diag own = { 0 };
+	int rc = jemalloc_ctl(p, a, name, row, NULL, v, &own);
+
+	*known = rc == 0;
+	if (!rc || is_only_missing(&own))
+		return 0;
+	*d = own;
+	return rc;
+}
+
+static void derive(struct facts *f)
+{
+	uint64_t allocated = facts_get(f, FACT_JEMALLOC_ALLOCATED);
+	uint64_t active = facts_get(f, FACT_JEMALLOC_ACTIVE);
+
+	/* muzzy pages came with 5.0: before, dirty ones are all that there are */
+	if (facts_known(f, FACT_JEMALLOC_DIRTY) && facts_known(f, FACT_JEMALLOC_MUZZY))
+		facts_set(f, FACT_JEMALLOC_PURGEABLE, FROM_CALL,
+			  facts_get(f, FACT_JEMALLOC_DIRTY) + facts_get(f, FACT_JEMALLOC_MUZZY));
+	if (facts_known(f, FACT_JEMALLOC_ALLOCATED) && facts_known(f, FACT_JEMALLOC_ACTIVE))
+		facts_set_share(f, FACT_JEMALLOC_FRAGMENTATION, FROM_CALL,
+				active > allocated ? active - allocated : 0, active);
+}
+
+int look_facts_jemalloc(struct process *p, struct look *l, struct diag *d)
+{
+	struct ctl_value v;
+	uint64_t page = 0;
+	bool known;
+	int rc = ask(p, l->jemalloc, "arenas.page", &known, &v, d);
+
+	if (!rc && known)
+		page = v.u;
+	for (size_t i = 0; !rc && i < sizeof(asked) / sizeof(asked[0]); i++) {
+		uint64_t n;
+
+		rc = ask(p, l->jemalloc, asked[i].name, &known, &v, d);
+		if (rc || !known || (asked[i].pages && !page))
+			continue;
+		n = v.type == CTL_BOOL ? v.b : v.u;
+		if (!__builtin_mul_overflow(n, asked[i].pages ? page : 1, &n))
+			facts_set(&l->facts, asked[i].id, FROM_CALL, n);
+	}
+	derive(&l->facts);
+	return rc;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "fact_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "context.h"
+
+#define NS ((uint64_t)1000000000)
+
+static const char *bytes_text(uint64_t n, bool raw, char *buf, size_t size)
+{
+	char text[SIZE_TEXT];
+
+	/* a threshold of -1: never */
+	snprintf(buf, size, "%s", n == UINT64_MAX ? "off" : text_size(text, n, raw));
+	return buf;
+}
+
+const char *fact_text(const struct facts *f, enum fact_id id, bool raw, char *buf, size_t size)
+{
+	const struct fact *v = &f->v[id];
+	char text[SIZE_TEXT];
+
+	switch (fact_info(id)->kind) {
+	case KIND_BYTES:
+		return bytes_text(v->n, raw, buf, size);
+	case KIND_SECONDS:
+		if (raw || v->n > UINT64_MAX / NS)
+			snprintf(buf, size, "%" PRIu64, v->n);
+		else
+			snprintf(buf, size, "%s", time_format(v->n * NS, text));
+		break;
+	case KIND_FRACTION:
+		snprintf(buf, size, "%.3f", v->fraction);
+		break;
+	case KIND_BOOL:
+		snprintf(buf, size, "%s", v->n ? "true" : "false");
+		break;
+	case KIND_TEXT:
+		snprintf(buf, size, "%s", v->text);
+		break;
+	case KIND_COUNT:
+	case KIND_COUNTER:
+		snprintf(buf, size, "%" PRIu64, v->n);
+		break;
+	}
+	return buf;
+}
+
+static json_t *fact_json(const struct fact *v, enum fact_kind kind)
+{
+	if (!v->known)
+		return json_null();
+	if (kind == KIND_FRACTION)
+		return json_real(v->fraction);
+	if (kind == KIND_BOOL)
+		return json_boolean(v->n);
+	return kind == KIND_TEXT ? json_string(v->text) : json_u64(v->n);
+}
+
+json_t *facts_json(struct reply *r, const struct facts *f)
+{
+	json_t *o = json_object();
+
+	for (unsigned i = 0; i < FACT_COUNT; i++)
+		reply_member(r, o, fact_info((enum fact_id)i)->name,
+			     fact_json(&f->v[i], fact_info((enum fact_id)i)->kind));
+	return o;
+}
+
+json_t *fact_origins_json(struct reply *r, const struct facts *f)
+{
+	json_t *o = json_object();
+
+	for (unsigned i = 0; i < FACT_COUNT; i++)
+		if (f->v[i].known)
+			reply_member(r, o, fact_info((enum fact_id)i)->name,
+				     json_string(origin_name(f->v[i].origin)));
+	return o;
+}
+
+void look_warn(struct context *c, struct reply *r, const struct look *l)
+{
+	const struct glibc_plan *plan = &l->arenas.plan;
+	const struct glibc_arena_plan *t = &plan->total;
+	char where[128], what[160];
+
+	if (l->glibc_unread[0])
+		reply_warn(c, r, "heap-not-read", "%s", l->glibc_unread);
+	if (l->jemalloc_unasked[0])
+		reply_warn(c, r, "not-asked", "jemalloc was not asked: %s", l->jemalloc_unasked);
+	if (plan->ring_fault.kind)
+		reply_warn(c, r, "damaged-heap", "the list of arenas is damaged: %s: %s",
+			   glibc_fault_where(&plan->ring_fault, where, sizeof(where)),
+			   glibc_fault_text(&plan->ring_fault, what, sizeof(what)));
+	for (size_t i = 0; i < plan->arenas; i++)
+		if (plan->arena[i].fault.kind) {
+			reply_warn(c, r, "damaged-heap", "arena %u is damaged: %s: %s",
+				   plan->arena[i].index,
+				   glibc_fault_where(&plan->arena[i].fault, where, sizeof(where)),
+				   glibc_fault_text(&plan->arena[i].fault, what, sizeof(what)));
+			break;
+		}
+	if (t->moving)
+		reply_warn(c, r, "moving", "the heap changed while it was read: glibc's numbers are "
+					   "near");
+	if (t->cut || t->swapped_out)
+		reply_warn(c, r, "partial",
+			   "a part of the heap could not be read%s: glibc's numbers are at least so "
+			   "much",
+			   t->swapped_out ? " (it is swapped out)" : "");
+	if (l->memory.owners.estimated)
+		reply_warn(c, r, "divided-by-length",
+			   "%zu mappings with more than one owner were divided by length: their "
+			   "pages could not be counted",
+			   l->memory.owners.estimated);
+	if (l->memory.smaps.torn)
+		reply_warn(c, r, "torn-read", "mappings changed while they were read: what does not "
+					      "fit stands in the remainder");
+}

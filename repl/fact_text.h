@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_FACT_TEXT_H
+#define HM_FACT_TEXT_H
+#include "../agent/look.h"
+#include "command.h"
+
+/* A known fact as people read it; raw: bytes and seconds as plain numbers. buf is returned. */
+const char *fact_text(const struct facts *f, enum fact_id id, bool raw, char *buf, size_t size);
+/* {"NAME": VALUE}, all facts in the table's order: what is not known is null. */
+json_t *facts_json(struct reply *r, const struct facts *f);
+/* {"NAME": ORIGIN} of those that are known. */
+json_t *fact_origins_json(struct reply *r, const struct facts *f);
+/* What a look could not see, or only about: each a warning. */
+void look_warn(struct context *c, struct reply *r, const struct look *l);
+#endif

@@ -179,7 +179,7 @@ static void jemalloc_restart(const struct advice_case *c, struct advices *out)
 		return;
 	expect(add(out, ADVICE_RESTART,
 		   "%s=%sbackground_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0: unused pages "
-		   "are returned after a second, by threads of jemalloc's own",
+		   "are returned within a second or so, by threads of jemalloc's own",
 		   advice_conf_name(c->jemalloc, name, sizeof(name)),
 		   c->set.malloc_conf ? "...," : ""),
 	       bytes);

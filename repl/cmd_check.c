@@ -223,7 +223,7 @@ static void print_all(const struct context *c, const struct findings *f, const s
 
 /* ---- JSON */
 
-static json_t *allocators_json(struct reply *r, const struct allocators *v)
+json_t *allocators_json(struct reply *r, const struct allocators *v)
 {
 	json_t *list = json_array();
 

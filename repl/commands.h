@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifndef HM_COMMANDS_H
 #define HM_COMMANDS_H
+#include "../agent/allocator.h"
 #include "command.h"
 
 /* The functions behind the rows of the command table, one file per family. */
@@ -22,11 +23,15 @@ check_fn check_bt;
 command_fn cmd_maps;
 /* cmd_facts.c */
 command_fn cmd_facts;
+/* cmd_diagnose.c */
+command_fn cmd_diagnose;
 /* cmd_arenas.c */
 command_fn cmd_arenas;
 /* cmd_check.c */
 command_fn cmd_check;
 unsigned effect_check(const struct args *a);
+/* [{"name", "version", ...}]: those that were found in the process. */
+json_t *allocators_json(struct reply *r, const struct allocators *v);
 /* cmd_info.c */
 command_fn cmd_info;
 unsigned effect_info(const struct args *a);

@@ -28,6 +28,8 @@ const char *fact_text(const struct facts *f, enum fact_id id, bool raw, char *bu
 	case KIND_SECONDS:
 		if (raw || v->n > UINT64_MAX / NS)
 			snprintf(buf, size, "%" PRIu64, v->n);
+		else if (v->n == 0) /* it is counted in whole seconds */
+			snprintf(buf, size, "0 s");
 		else
 			snprintf(buf, size, "%s", time_format(v->n * NS, text));
 		break;
@@ -103,19 +105,22 @@ void look_warn(struct context *c, struct reply *r, const struct look *l)
 			break;
 		}
 	if (t->moving)
-		reply_warn(c, r, "moving", "the heap changed while it was read: glibc's numbers are "
-					   "near");
+		reply_warn(c, r, "moving",
+			   "the heap changed while it was read: glibc's numbers are "
+			   "near");
 	if (t->cut || t->swapped_out)
-		reply_warn(c, r, "partial",
-			   "a part of the heap could not be read%s: glibc's numbers are at least so "
-			   "much",
-			   t->swapped_out ? " (it is swapped out)" : "");
+		reply_warn(
+			c, r, "partial",
+			"a part of the heap could not be read%s: glibc's numbers are at least so "
+			"much",
+			t->swapped_out ? " (it is swapped out)" : "");
 	if (l->memory.owners.estimated)
 		reply_warn(c, r, "divided-by-length",
 			   "%zu mappings with more than one owner were divided by length: their "
 			   "pages could not be counted",
 			   l->memory.owners.estimated);
 	if (l->memory.smaps.torn)
-		reply_warn(c, r, "torn-read", "mappings changed while they were read: what does not "
-					      "fit stands in the remainder");
+		reply_warn(c, r, "torn-read",
+			   "mappings changed while they were read: what does not "
+			   "fit stands in the remainder");
 }

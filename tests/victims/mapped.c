@@ -5,6 +5,7 @@
  *
  *   mapped           some of each
  *   mapped many N    N mappings more, half of them touched
+ *   mapped shared N  N MiB of shared memory more
  *   mapped churn     two threads more, which map, divide and unmap all the time
  */
 #include <fcntl.h>
@@ -229,6 +230,8 @@ int main(int argc, char **argv)
 {
 	if (argc > 2 && victim_option(argc, argv, "many"))
 		many(strtoul(argv[2], NULL, 10));
+	if (argc > 2 && victim_option(argc, argv, "shared"))
+		touched(strtoul(argv[2], NULL, 10) * MIB, MAP_SHARED | MAP_ANONYMOUS, -1);
 	shared_memory();
 	anonymous_memory();
 	large_blocks();

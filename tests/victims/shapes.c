@@ -295,6 +295,26 @@ static void many(void)
 	threads(64, 100);
 }
 
+/* Every second block stays: no page is free. */
+static void halves(void)
+{
+	blocks(150000, 1056, 0, 0, 2);
+}
+
+/* Nearly all of it is in use. */
+static void held(void)
+{
+	blocks(6000, 16 * KIB, 0, 0, 6000);
+}
+
+/* Memory of one size, freed in pieces and as a whole: glibc's thresholds have followed it. */
+static void risen(void)
+{
+	free(take(24 * MIB));
+	blocks(3000, 16 * KIB, 10, KIB, 1);
+	free(take(20 * MIB));
+}
+
 /* For measuring: 1 GiB with 500,000 free chunks that cannot merge. */
 static void gigabyte(void)
 {
@@ -322,6 +342,7 @@ static const struct {
 	{ "again", again },   { "lockall", lockall },	  { "lockpart", lockpart },
 	{ "huge", huge },     { "untouched", untouched }, { "advised", advised },
 	{ "ranges", ranges }, { "arenas", arenas },	  { "onearena", onearena },
+	{ "halves", halves }, { "held", held },		  { "risen", risen },
 	{ "many", many },     { "gigabyte", gigabyte },	  { "arenas64", arenas64 },
 };
 

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-// A Go program without cgo, and so without any libc: 32 MiB live on its heap, ten goroutines on threads of their own. Built
+// gopure [MIB]: a Go program without cgo, and so without any libc: 32 MiB (or MIB) live on its heap, ten goroutines on threads of their own. Built
 // without symbols (-s -w).
 package main
 
 import (
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 )
 
-const size = 32 << 20
-
 func main() {
+	size := 32 << 20
+	if len(os.Args) > 1 {
+		if mib, err := strconv.Atoi(os.Args[1]); err == nil {
+			size = mib << 20
+		}
+	}
 	var ready sync.WaitGroup
 	live := make([]byte, size)
 	for i := range live {

@@ -65,12 +65,26 @@ const char *advice_conf_name(const char *prefix, char *buf, size_t size)
 
 /* ---- glibc */
 
+static bool is_damaged(const struct glibc_plan *p)
+{
+	bool found = p->ring_fault.kind != FAULT_NONE;
+
+	for (size_t i = 0; i < p->arenas; i++)
+		found |= p->arena[i].fault.kind != FAULT_NONE;
+	return found;
+}
+
+/* malloc_trim aborts the process where it meets damage: `trim` refuses that. */
 static void glibc_now(const struct advice_case *c, struct advices *out)
 {
 	const struct glibc_arena_plan *t = &c->glibc->plan.total;
 	uint64_t bytes = t->pages.trimmable + t->swapped;
 
-	if (bytes >= advice_limits.note)
+	if (is_damaged(&c->glibc->plan))
+		add(out, ADVICE_RESTART,
+		    "a restart: the heap is damaged, a trim would end the process (`check` names "
+		    "the place)");
+	else if (bytes >= advice_limits.note)
 		expect(add(out, ADVICE_TRIM,
 			   "`trim`: malloc_trim(0) returns free pages of all arenas (%zu)",
 			   c->glibc->plan.arenas),

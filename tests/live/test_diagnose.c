@@ -306,6 +306,23 @@ Test(diagnose, small)
 	victim_stop(&v);
 }
 
+/* Looking is safe where a trim is not: the damage is named, and what stands before it is counted.
+ */
+Test(diagnose, damaged_heap)
+{
+	struct victim v;
+	json_t *o;
+
+	victim_start_named(&v, "damaged", "size", "main");
+	o = diagnose(&v, "healthy");
+	cr_assert(warned(o, "damaged-heap"));
+	cr_assert(warned(o, "partial"));
+	cr_assert_null(advice(o, "trim", ""));
+	cr_assert_not_null(advice(o, "restart", "the heap is damaged"));
+	json_decref(o);
+	victim_kill(&v);
+}
+
 /* ---- as text */
 
 static size_t lines_of(const char *text)

@@ -91,6 +91,23 @@ Test(advice, trim_has_the_predicted_bytes)
 	cr_assert_null(find(&x, ADVICE_TRIM, ""), "a page is not worth a line");
 }
 
+Test(advice, a_damaged_heap_is_not_trimmed)
+{
+	struct fixture x;
+
+	start(&x);
+	x.c.glibc = &x.glibc;
+	x.glibc.plan.total.pages.trimmable = 90 * MIB;
+	x.arena[3].fault.kind = FAULT_SIZE;
+	cr_assert_null(find(&x, ADVICE_TRIM, ""));
+	says(&x, ADVICE_RESTART, "the heap is damaged");
+	x.arena[3].fault.kind = FAULT_NONE;
+	x.glibc.plan.ring_fault.kind = FAULT_SIZE;
+	cr_assert_null(find(&x, ADVICE_TRIM, ""));
+	x.glibc.plan.ring_fault.kind = FAULT_NONE;
+	cr_assert_not_null(find(&x, ADVICE_TRIM, ""));
+}
+
 Test(advice, arena_max_saves_what_is_free_behind_the_largest)
 {
 	struct fixture x;

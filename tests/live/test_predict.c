@@ -43,11 +43,14 @@ static bool read_mapping(const char *line, struct mapping *m)
 		      m->name) >= 3;
 }
 
-/* A stack of pthread_create has a page behind it that nobody may touch. */
+/*
+ * A stack of pthread_create has a page below it that nobody may touch. So may a heap, whose
+ * neighbour is full but for a page; but that begins at a multiple of its size.
+ */
 static bool of_heap(const struct mapping *m, const struct mapping *below)
 {
 	bool guarded = below->end == m->start && below->end - below->start == PAGE &&
-		       !strncmp(below->prot, "---p", 4);
+		       !strncmp(below->prot, "---p", 4) && m->start % (8 * MIB) != 0;
 
 	return !strcmp(m->name, "[heap]") || (!m->name[0] && !guarded && m->prot[3] == 'p');
 }
@@ -138,10 +141,11 @@ static void exact(const struct subject *s)
 		s->env ? s->env : "", s->pad ? s->pad : "", planned / PAGE,
 		json_int(o[0], "result.allocators.0.predicted_us"),
 		json_int(o[1], "result.allocators.0.duration_us"));
-	cr_assert_eq(planned, before - after, "%s: %lld pages predicted, %lld came back", s->shape,
-		     planned / PAGE, (before - after) / PAGE);
-	cr_assert_eq(planned, predicted, "%s: %lld, then %lld predicted", s->shape, planned,
-		     predicted);
+	cr_assert_eq(predicted, before - after, "%s: %lld pages predicted, %lld came back",
+		     s->shape, predicted / PAGE, (before - after) / PAGE);
+	/* the few bytes that glibc allocates for our thread may be on a page that was free */
+	cr_assert(predicted <= planned && predicted >= planned - PAGE,
+		  "%s: %lld, then %lld predicted", s->shape, planned, predicted);
 	cr_assert(returned <= predicted && returned >= predicted - STACK,
 		  "%s: %lld predicted, %lld said to have come back", s->shape, predicted, returned);
 	if (s->least)

@@ -101,14 +101,14 @@ Test(locks, eight_threads_in_malloc, .timeout = 3600)
 {
 	const struct victim_plan plan = { .argv = { "@locks", "alloc", "alloc" } };
 
-	many_calls("eight threads in malloc", &plan, torture_rounds(3000, 120), " 0 6 ");
+	many_calls("eight threads in malloc", &plan, torture_rounds(3000, 60), " 0 6 ");
 }
 
 Test(locks, fork_and_spawn, .timeout = 3600)
 {
 	const struct victim_plan plan = { .argv = { "@locks", "alloc", "fork", "fork", "spawn" } };
 
-	many_calls("fork, vfork and posix_spawn", &plan, torture_rounds(1200, 80), " 0 6 ");
+	many_calls("fork, vfork and posix_spawn", &plan, torture_rounds(1200, 40), " 0 6 ");
 }
 
 Test(locks, linker_threads_and_stdio, .timeout = 3600)
@@ -116,7 +116,7 @@ Test(locks, linker_threads_and_stdio, .timeout = 3600)
 	const struct victim_plan plan = { .argv = { "@locks", "alloc", "dl", "threads", "stdio",
 						    "phdr", "limits" } };
 
-	many_calls("dlopen, threads, stdio, phdr", &plan, torture_rounds(1200, 80), " 0 6 ");
+	many_calls("dlopen, threads, stdio, phdr", &plan, torture_rounds(1200, 40), " 0 6 ");
 }
 
 /* The only thread is in malloc nearly always. */

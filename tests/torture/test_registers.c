@@ -15,7 +15,7 @@
 #ifdef __SANITIZE_ADDRESS__
 enum { BRIEF = 12, BRIEF_STEP = 9 };
 #else
-enum { BRIEF = 60, BRIEF_STEP = 1 };
+enum { BRIEF = 40, BRIEF_STEP = 3 };
 #endif
 enum { MOST_POINTS = 2000 };
 

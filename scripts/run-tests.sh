@@ -42,6 +42,11 @@ left_behind() { # PROGRAM
 	done <"$tmp/left"
 }
 
+# What Criterion's own process has not freed when two tests end at the same time: no frame of it is ours.
+only_criterion() { # LOG
+	! grep 'ERROR: ' "$1" | grep -qv 'LeakSanitizer' && ! grep '^ *#[1-9]' "$1" | grep -qv 'libcriterion\.so'
+}
+
 run() { # PROGRAM
 	report=$tmp/tap
 	begun=$(date +%s)
@@ -75,13 +80,18 @@ run() { # PROGRAM
 	sed -n 's/^ok - \(.* # SKIP .*\)/   skipped \1/p' "$report"
 	[ "$planned" -gt 0 ] || complain "$1 has no tests"
 	[ $((p + f + s)) -eq "$planned" ] || complain "$1: $planned tests planned, $((p + f + s)) reported"
-	[ $rc -eq 0 ] || [ "$f" -gt 0 ] || complain "$1 ended with $rc though no test failed"
+	forgiven=
 	for log in "$tmp"/san.*; do
 		# LeakSanitizer also writes when it gives up, because its process is traced or killed: no finding.
 		grep -qs 'ERROR: \|runtime error:' "$log" || continue
+		if only_criterion "$log"; then
+			forgiven=99
+			continue
+		fi
 		head -n 60 "$log" >&2
 		complain "$1: a sanitizer found something"
 	done
+	[ $rc -eq 0 ] || [ "$rc" = "$forgiven" ] || [ "$f" -gt 0 ] || complain "$1 ended with $rc though no test failed"
 	if [ "${CI:-}" = true ]; then
 		n=$(grep -ciE '^ok .* # SKIP .*(missing|install)' "$report")
 		[ "$n" -eq 0 ] || complain "$1: $n skipped for something that CI must have"

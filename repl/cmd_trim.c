@@ -55,7 +55,7 @@ static void tell_prediction(struct context *c, struct reply *r, const struct pre
 	if (p->known && p->moving && c->set.json) /* the text says `about` */
 		reply_warn(c, r, "heap-moving",
 			   "the heap changed while it was read: the prediction is near, not exact");
-	if (p->known && p->partial)
+	if (p->known && p->partial && c->set.json) /* and `at least` */
 		reply_warn(c, r, "heap-partial",
 			   "a part of the heap could not be read: at least so much is predicted");
 	if (p->locked)
@@ -73,6 +73,8 @@ static const char *predicted_word(const struct prediction *p)
 {
 	if (!p->known)
 		return "";
+	if (p->partial)
+		return "predicted at least ";
 	return p->moving ? "predicted about " : "predicted ";
 }
 

@@ -66,9 +66,11 @@ int session_open(const struct target *t, const struct modules *mods, const struc
 {
 	int rc = session_new(t, mods, o, out, d);
 
-	if (rc == 0 && (*out)->mode == HM_MODE_PROXY)
+	if (!*out) /* then rc says why */
+		return rc;
+	if ((*out)->mode == HM_MODE_PROXY)
 		rc = session_open_proxy(*out, d);
-	if (rc && *out) {
+	if (rc) {
 		session_free(*out);
 		*out = NULL;
 	}
@@ -83,7 +85,7 @@ int session_rehearse(const struct target *t, const struct modules *mods,
 	int back;
 
 	memset(held, 0, sizeof(*held));
-	if (rc)
+	if (!s)
 		return rc;
 	rc = session_hold(s, CODE_ALLOC | CODE_LOADER | CODE_THREADS, d);
 	if (rc == 0) {

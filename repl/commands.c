@@ -23,28 +23,29 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 check\n"
 		  "  heapmedic -p 4711 check --hold\n" },
 	{ .name = "diagnose", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "", .run = cmd_diagnose,
-	  .help = "where the memory is, leak or retained, and what to do",
-	  .more = "One page: a verdict with its evidence, the owners of the resident memory (the rows\n"
-		  "add up to the RSS), what each allocator has, and what helps with how many bytes\n"
-		  "of it: now, and at the next restart.\n"
+	  .help = "where the memory is, leak or retained, what to do",
+	  .more = "One page: a verdict with its evidence, the owners of the resident memory (the\n"
+		  "rows add up to the RSS), what each allocator has, and what helps with how many\n"
+		  "bytes of it: now, and at the next restart.\n"
 		  "\n"
 		  "retained: a trim returns a good part. fragmented: free, but live blocks hold the\n"
 		  "pages. live: in use, a leak or a cache. go-heap, not-allocator (stacks, files,\n"
 		  "shared or other memory), locked, healthy, undecided.\n"
 		  "\n"
-		  "glibc's heap is read: nothing is held or called. jemalloc is asked by calls, which\n"
-		  "--passive leaves out; what it has in use is not known then. ORIGIN says where a\n"
-		  "number comes from: kernel, passive (read from memory), called, predicted.\n"
+		  "glibc's heap is read: nothing is held or called. jemalloc is asked by calls,\n"
+		  "which --passive leaves out; what it has in use is not known then. ORIGIN says\n"
+		  "where a number comes from: kernel, passive (read from memory), called,\n"
+		  "predicted.\n"
 		  "\n"
 		  "  heapmedic -p 4711 diagnose\n"
 		  "  heapmedic -p 4711 --passive diagnose\n"
 		  "  heapmedic -p 4711 --json diagnose\n" },
 	{ .name = "facts", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "", .run = cmd_facts,
 	  .help = "everything that is known, each fact by its name",
-	  .more = "One per line with where it comes from: kernel, passive (read from memory), called,\n"
-		  "predicted. What could not be found out is left out (null in JSON): that is not\n"
-		  "zero. jemalloc is asked by calls, which --passive leaves out. --bytes prints plain\n"
-		  "numbers.\n"
+	  .more = "One per line with where it comes from: kernel, passive (read from memory),\n"
+		  "called, predicted. What could not be found out is left out (null in JSON): that\n"
+		  "is not zero. jemalloc is asked by calls, which --passive leaves out. --bytes\n"
+		  "prints plain numbers.\n"
 		  "\n"
 		  "  heapmedic -p 4711 facts\n"
 		  "  heapmedic -p 4711 --json --passive facts\n" },

@@ -258,6 +258,7 @@ Test(arenas, one_arena_for_all)
 {
 	struct victim v;
 	json_t *list, *arenas;
+	long long bytes;
 
 	victim_start(&v,
 		     &(struct victim_plan){ .argv = { "@cached" }, .env = "MALLOC_ARENA_MAX=1" });
@@ -269,7 +270,9 @@ Test(arenas, one_arena_for_all)
 	cr_assert_eq(json_int(arenas, "result.parameters.arena_limit"), 1);
 	for (int i = 0; i <= WORKERS; i++) {
 		cr_assert_eq(json_int(worker(list, i), "arena"), 0);
-		cr_assert_eq(json_int(worker(list, i), "tcache_bytes"), IN_CACHE);
+		bytes = json_int(worker(list, i), "tcache_bytes");
+		/* out of what others have freed a block may come 16 bytes larger */
+		cr_assert(bytes >= IN_CACHE && bytes <= IN_CACHE + 21 * 16, "%lld", bytes);
 	}
 	json_decref(list);
 	json_decref(arenas);

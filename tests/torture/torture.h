@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 /*
- * The same tests serve twice: `make torture` runs them at full length, about ten minutes, and
+ * The same tests serve twice: `make torture` runs them at full length, some twenty minutes, and
  * prints their figures; `make test` runs them briefly, about a minute in all.
  */
 bool torture_full(void);

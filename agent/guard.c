@@ -14,7 +14,10 @@
 #define LIMIT_EVERY (300 * NS_PER_MS) /* of one at every chunk: half a GiB or so */
 /* No step of malloc between two consistent states is longer, but for system calls. */
 #define PROGRESS (3 * NS_PER_MS)
-#define LINE	 256
+/* Long enough for a thread that waits for a CPU on a busy machine. */
+#define STUCK_LOOKS 40
+#define STUCK_NAP   (5 * NS_PER_MS)
+#define LINE	    256
 
 /* The only thread of a process: how far it has come. */
 struct witness {
@@ -82,6 +85,46 @@ static void wait_for(void *ctx, uint64_t ns)
 	clock_sleep(ns);
 }
 
+/* Is the lock of the arena held, and was it all the time, by somebody who changes nothing? */
+static bool is_stuck(const struct glibc_view *v, uint64_t at, struct glibc_arena *first,
+		     struct glibc_arena *now)
+{
+	if (glibc_arena_read(v, at, 0, first) || !first->mutex)
+		return false;
+	for (unsigned i = 0; i < STUCK_LOOKS; i++) {
+		clock_sleep(STUCK_NAP);
+		v->r->refresh(v->r->ctx);
+		/* 1 becomes 2 when somebody waits for it */
+		if (glibc_arena_read(v, at, 0, now) || !now->mutex ||
+		    memcmp(first->raw + sizeof(int), now->raw + sizeof(int),
+			   first->len - sizeof(int)) != 0)
+			return false;
+	}
+	return true;
+}
+
+static int find_stuck(const struct glibc_view *v, struct guard *out)
+{
+	struct glibc_arena *a = calloc(2, sizeof(*a));
+	struct glibc_fault ignored;
+	struct glibc_ring ring = { 0 };
+	int rc;
+
+	if (!a)
+		return -ENOMEM;
+	rc = glibc_ring_read(v, &ring, &ignored);
+	for (size_t i = 0; i < ring.n && rc != -ESRCH && !out->stuck_at; i++)
+		if (is_stuck(v, ring.at[i], &a[0], &a[1])) {
+			out->stuck_at = ring.at[i];
+			out->stuck = (unsigned)i;
+		}
+	glibc_ring_free(&ring);
+	glibc_arena_free(&a[0]);
+	glibc_arena_free(&a[1]);
+	free(a);
+	return rc == -ESRCH || rc == -ENOMEM ? rc : 0;
+}
+
 int guard_look(struct process *p, bool every_chunk, struct guard *out, struct diag *d)
 {
 	const struct allocator *a = process_allocator(p, "glibc");
@@ -108,6 +151,8 @@ int guard_look(struct process *p, bool every_chunk, struct guard *out, struct di
 	if (rc)
 		return rc;
 	rc = glibc_check_run(&live.view, &o, &out->check);
+	if (!rc && !out->check.fault.kind)
+		rc = find_stuck(&live.view, out);
 	glibc_live_close(&live);
 	out->state = GUARD_LOOKED;
 	out->ns = clock_now() - begun;
@@ -131,6 +176,17 @@ int guard_refuse(const struct process *p, const struct glibc_fault *f, struct di
 			 "the heap of process %d is damaged: %s: %s; nothing was touched",
 			 (int)p->t.pid, glibc_fault_where(f, where, sizeof(where)),
 			 glibc_fault_text(f, what, sizeof(what)));
+}
+
+int guard_refuse_stuck(const struct process *p, const struct guard *g, struct diag *d)
+{
+	return diag_fail(
+		d, -EBUSY, HM_UNSAFE, "arena-locked",
+		"look with `bt` for a thread inside malloc that does not get on (stopped by "
+		"a debugger?), and try again",
+		"the lock of arena %u (0x%llx) of process %d is held by somebody who does "
+		"not get on: a call would wait for it; nothing was touched",
+		g->stuck, (unsigned long long)g->stuck_at, (int)p->t.pid);
 }
 
 static void note(struct process *p, const struct guard *g)
@@ -167,6 +223,8 @@ int guard_run(struct process *p, struct diag *d)
 		return rc;
 	if (g.check.fault.kind)
 		return guard_refuse(p, &g.check.fault, d);
+	if (g.stuck_at)
+		return guard_refuse_stuck(p, &g, d);
 	note(p, &g);
 	return 0;
 }

@@ -17,6 +17,10 @@ enum guard_state {
 struct guard {
 	enum guard_state state;
 	struct glibc_check check;
+	/* An arena whose lock was held all the while, with nothing changing below it: whoever
+	 * allocates from it waits. stuck_at 0: none. */
+	uint64_t stuck_at;
+	unsigned stuck;
 	uint64_t ns; /* that the look took */
 };
 
@@ -28,6 +32,8 @@ HM_MUST_CHECK int guard_look(struct process *p, bool every_chunk, struct guard *
 			     struct diag *d);
 /* Fills d with exit 6 "damaged-heap" and returns -EBADMSG. */
 int guard_refuse(const struct process *p, const struct glibc_fault *f, struct diag *d);
+/* Fills d with exit 6 "arena-locked" and returns -EBUSY; for a guard with stuck_at. */
+int guard_refuse_stuck(const struct process *p, const struct guard *g, struct diag *d);
 /*
  * Looks at what calls touch; exit 6 where it is damaged. p->heap_note tells what could not be
  * looked at, "" if nothing. Does nothing where p->force is set.

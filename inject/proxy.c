@@ -449,12 +449,6 @@ static int start_failed(struct proxy *p, int rc, const struct hm_block *b, struc
 		return diag_fail(d, -ESRCH, HM_DIED, "target-died",
 				 "look at its log or core for the cause",
 				 "process %d ended while our thread was starting", p->t->pid);
-	/* only execve(2) ends all other threads of a process that lives on */
-	if (rc == -ESRCH)
-		return diag_fail(d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
-				 "process %d has executed another program while our thread was "
-				 "starting",
-				 p->t->pid);
 	if (rc == -EMFILE)
 		return cause_fail(
 			d, rc, CAUSE_LIMIT_FILES,

@@ -354,6 +354,8 @@ static int find_cause(const struct findings *f, struct process *p, struct diag *
 	}
 	if (f->heap.check.fault.kind)
 		return guard_refuse(f->p, &f->heap.check.fault, d);
+	if (f->heap.stuck_at)
+		return guard_refuse_stuck(f->p, &f->heap, d);
 	if (!f->best)
 		return diag_fail(
 			d, -EBUSY, HM_UNSAFE, "no-candidate",

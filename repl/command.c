@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../agent/process.h"
+#include "../inject/clock.h"
 #include "confirm.h"
 #include "context.h"
 #include "help.h"
@@ -158,6 +159,10 @@ static int audit(struct run *r, const char *phase, const char *result, struct di
 	return audit_write(r->c->audit, &record, d);
 }
 
+/* In the middle of it the mappings of neither program may be there to be seen. */
+#define EXECVE_LOOKS 20
+#define EXECVE_NAP   (5 * NS_PER_MS)
+
 /* What execve(2) can make of a command: threads and memory are gone, the process is not. */
 static bool may_be_execve(const struct diag *d)
 {
@@ -172,14 +177,18 @@ static bool may_be_execve(const struct diag *d)
 static int check_gone(struct run *r, int err)
 {
 	const struct process *p = r->c->process;
-	bool suspected = err == -ESRCH || may_be_execve(&r->d);
+	bool suspected = err == -ESRCH || may_be_execve(&r->d), changed = false;
 
 	if (!p || r->d.exit == HM_USAGE)
 		return err;
 	if (target_ending(&p->t, suspected))
 		return r->d.exit == HM_DIED ? err : target_gone(&p->t, &r->d);
 	/* What was done before execve(2) is gone with the program that it was done to. */
-	if (may_be_execve(&r->d) && process_changed(p))
+	for (int i = 0; may_be_execve(&r->d) && !changed && i < EXECVE_LOOKS; i++) {
+		clock_sleep(i ? EXECVE_NAP : 0);
+		changed = process_changed(p);
+	}
+	if (changed)
 		return diag_fail(&r->d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
 				 "process %d has executed another program or loaded a library "
 				 "meanwhile",

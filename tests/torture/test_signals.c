@@ -351,7 +351,9 @@ static void one_thread_in_handler(const char *alternate)
 	run_free(&r);
 	state_same(&v, &state, STATE_EXACT);
 	run(&r, v.pid, "--timeout", "300ms", "trim", NULL);
-	cr_assert(r.exit == 0 || r.exit == 8, "exit %d: %s", r.exit, r.err);
+	/* what it interrupted may hold the lock of an arena: 6 where that is seen, 8 where it is
+	 * met */
+	cr_assert(r.exit == 0 || r.exit == 6 || r.exit == 8, "exit %d: %s", r.exit, r.err);
 	run_free(&r);
 	victim_check(&v);
 	cr_assert_eq(write(v.in, "x", 1), 1);

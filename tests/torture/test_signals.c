@@ -181,12 +181,17 @@ static unsigned traced(pid_t pid, bool *proxy)
 	return count;
 }
 
+/* It is parked when it has been left alone for a while: between the start and the first call it is
+ * untraced for a moment too. */
 static void wait_proxy(pid_t pid)
 {
+	unsigned alone = 0;
 	bool there = false;
 
-	for (int i = 0; i < 10000 && (traced(pid, &there) || !there); i++)
+	for (int i = 0; i < 10000 && alone < 60; i++) {
+		alone = !traced(pid, &there) && there ? alone + 1 : 0;
 		sleep_ns(1000000);
+	}
 	cr_assert(there, "there is no proxy");
 }
 

@@ -2,6 +2,7 @@
 #include "maps.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -188,6 +189,27 @@ int maps_parse(const char *text, size_t len, struct maps *out)
 	return parse_owned(copy, len, out);
 }
 
+int maps_text(const struct target *t, const char *name, size_t max, char **text, size_t *len,
+	      struct diag *d)
+{
+	char path[32];
+	int r = proc_read(t->procfd, name, max, text, len);
+
+	if (!r)
+		return 0;
+	if (r == -ESRCH || !target_alive(t))
+		return target_gone(t, d);
+	if (r == -EACCES || r == -EPERM)
+		return permit_explain(t, d);
+	if (r == -EFBIG)
+		return diag_fail(d, r, HM_UNSUPPORTED, "maps-too-large",
+				 "nothing can be done from outside with so many mappings",
+				 "/proc/%d/%s is larger than %zu MiB", (int)t->pid, name,
+				 max >> 20);
+	snprintf(path, sizeof(path), "/%s", name);
+	return target_unreadable(t, path, r, d);
+}
+
 int maps_read(const struct target *t, struct maps *out, struct diag *d)
 {
 	char *text;
@@ -195,18 +217,9 @@ int maps_read(const struct target *t, struct maps *out, struct diag *d)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = proc_read(t->procfd, "maps", MAPS_MAX, &text, &len);
-	if (r == -ESRCH || (r && !target_alive(t)))
-		return target_gone(t, d);
-	if (r == -EACCES || r == -EPERM)
-		return permit_explain(t, d);
-	if (r == -EFBIG)
-		return diag_fail(d, r, HM_UNSUPPORTED, "maps-too-large",
-				 "nothing can be done from outside with so many mappings",
-				 "/proc/%d/maps is larger than %zu MiB", (int)t->pid,
-				 MAPS_MAX >> 20);
+	r = maps_text(t, "maps", MAPS_MAX, &text, &len, d);
 	if (r)
-		return target_unreadable(t, "/maps", r, d);
+		return r;
 	r = parse_owned(text, len, out);
 	if (r)
 		return diag_internal(d, r, "/proc/PID/maps has an unknown form");

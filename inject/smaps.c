@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "permit.h"
 #include "usage.h"
 
 /* About 800 bytes for each mapping: 600,000 of them. */
@@ -210,18 +209,9 @@ int smaps_read(const struct target *t, struct smaps *out, struct diag *d)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = proc_read(t->procfd, "smaps", SMAPS_TEXT_MAX, &text, &len);
-	if (r == -ESRCH || (r && !target_alive(t)))
-		return target_gone(t, d);
-	if (r == -EACCES || r == -EPERM)
-		return permit_explain(t, d);
-	if (r == -EFBIG)
-		return diag_fail(d, r, HM_UNSUPPORTED, "maps-too-large",
-				 "nothing can be said about so many mappings",
-				 "/proc/%d/smaps is larger than %zu MiB", (int)t->pid,
-				 SMAPS_TEXT_MAX >> 20);
+	r = maps_text(t, "smaps", SMAPS_TEXT_MAX, &text, &len, d);
 	if (r)
-		return diag_internal(d, r, "/proc/PID/smaps");
+		return r;
 	r = parse_owned(text, len, out);
 	if (r)
 		return diag_internal(d, r, "/proc/PID/smaps has an unknown form");

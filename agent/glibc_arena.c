@@ -159,6 +159,18 @@ void glibc_arena_free(struct glibc_arena *a)
 	a->heaps = 0;
 }
 
+int glibc_arena_still(const struct glibc_view *v, const struct glibc_arena *a)
+{
+	unsigned char now[GLIBC_STATE_MAX];
+	int rc;
+
+	v->r->refresh(v->r->ctx);
+	rc = v->r->read(v->r->ctx, a->at, now, a->len);
+	if (rc == -ESRCH)
+		return rc;
+	return !rc && a->mutex == 0 && memcmp(now, a->raw, a->len) == 0;
+}
+
 uint64_t glibc_arena_bin_at(const struct glibc_view *v, const struct glibc_arena *a, unsigned i)
 {
 	return a->at + v->state->bins + (uint64_t)16 * (i - 1) - 16;

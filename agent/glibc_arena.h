@@ -51,6 +51,11 @@ HM_MUST_CHECK int glibc_arena_read(const struct glibc_view *v, uint64_t at, unsi
 HM_MUST_CHECK int glibc_arena_heaps(const struct glibc_view *v, struct glibc_arena *a,
 				    struct glibc_fault *f);
 void glibc_arena_free(struct glibc_arena *a);
+/*
+ * Nobody was inside since a was read: its lock was free, and its header, read anew, is the same. 1,
+ * 0 (also where it cannot be read any more), or -ESRCH.
+ */
+HM_MUST_CHECK int glibc_arena_still(const struct glibc_view *v, const struct glibc_arena *a);
 
 /* Is [at, at + len) inside of the arena's heaps, behind what describes them? */
 bool glibc_arena_holds(const struct glibc_view *v, const struct glibc_arena *a, uint64_t at,

@@ -27,19 +27,6 @@ static void count(void *arg, const struct glibc_visit *c)
 	add(&r->bin[c->index], c->size);
 }
 
-/* All lists of an arena with its heaps; the first error ends it. */
-static int walk_lists(const struct glibc_view *v, const struct glibc_arena *a,
-		      struct glibc_budget *b, struct glibc_arena_report *out)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; i < glibc_fastbins(v) && !rc; i++)
-		rc = glibc_walk_fastbin(v, a, i, b, count, out, &out->fault);
-	for (unsigned i = 1; i < GLIBC_BINS && !rc; i++)
-		rc = glibc_walk_bin(v, a, i, b, count, out, &out->fault);
-	return rc;
-}
-
 static void take_header(const struct glibc_arena *a, struct glibc_arena_report *out)
 {
 	*out = (struct glibc_arena_report){
@@ -67,7 +54,6 @@ static int read_once(const struct glibc_view *v, uint64_t at, unsigned index,
 		     struct glibc_arena_report *out)
 {
 	struct glibc_budget b = *budget;
-	unsigned char after[GLIBC_STATE_MAX];
 	int rc;
 
 	/* its header not older than what it leads to */
@@ -77,17 +63,13 @@ static int read_once(const struct glibc_view *v, uint64_t at, unsigned index,
 	if (!rc)
 		rc = glibc_arena_heaps(v, a, &out->fault);
 	if (!rc)
-		rc = walk_lists(v, a, &b, out);
+		rc = glibc_walk_lists(v, a, &b, count, out, &out->fault);
 	out->swapped = rc == -ENODATA;
 	out->cut = rc == -E2BIG;
 	if (rc == -ESRCH || rc == -ENOMEM)
 		return rc;
 	sum_up(a, out);
-	v->r->refresh(v->r->ctx);
-	rc = v->r->read(v->r->ctx, at, after, a->len);
-	if (rc == -ESRCH)
-		return rc;
-	return !rc && a->mutex == 0 && memcmp(after, a->raw, a->len) == 0;
+	return glibc_arena_still(v, a);
 }
 
 static int read_arena(const struct glibc_view *v, uint64_t at, unsigned index,

@@ -277,18 +277,6 @@ static void keep(void *arg, const struct glibc_visit *c)
 		k->v[k->n++] = (struct glibc_free){ c->at, c->size };
 }
 
-static int walk_lists(const struct glibc_view *v, const struct glibc_arena *a,
-		      struct glibc_budget *b, struct collect *k, struct glibc_fault *f)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; i < glibc_fastbins(v) && !rc; i++)
-		rc = glibc_walk_fastbin(v, a, i, b, keep, k, f);
-	for (unsigned i = 1; i < GLIBC_BINS && !rc; i++)
-		rc = glibc_walk_bin(v, a, i, b, keep, k, f);
-	return k->failed ? -ENOMEM : rc;
-}
-
 /*
  * The memory whose pages are counted: the heaps; of an arena that is not one piece, what is known
  * of it, the ranges that would be given back and top.
@@ -332,8 +320,10 @@ static int plan_arena(const struct glibc_view *v, const struct pages *pages,
 	struct glibc_cuts cuts = { 0 };
 	struct collect k = { 0 };
 	uint64_t top = 0, chunks;
-	int rc = walk_lists(v, a, b, &k, &out->fault), err;
+	int rc = glibc_walk_lists(v, a, b, keep, &k, &out->fault), err;
 
+	if (k.failed)
+		rc = -ENOMEM;
 	out->swapped_out = rc == -ENODATA;
 	out->cut = rc == -E2BIG;
 	if (rc == -ESRCH || rc == -ENOMEM)
@@ -372,7 +362,6 @@ static int read_once(const struct job *j, uint64_t at, unsigned index, struct gl
 {
 	const struct glibc_view *v = j->v;
 	struct glibc_budget b = *j->budget;
-	unsigned char after[GLIBC_STATE_MAX];
 	int rc;
 
 	/* its header not older than what it leads to */
@@ -387,11 +376,7 @@ static int read_once(const struct job *j, uint64_t at, unsigned index, struct gl
 		rc = plan_arena(v, j->pages, j->o, &b, a, out);
 	if (rc == -ESRCH || rc == -ENOMEM)
 		return rc;
-	v->r->refresh(v->r->ctx);
-	rc = v->r->read(v->r->ctx, at, after, a->len);
-	if (rc == -ESRCH)
-		return rc;
-	return !rc && a->mutex == 0 && memcmp(after, a->raw, a->len) == 0;
+	return glibc_arena_still(v, a);
 }
 
 static void add_up(struct glibc_arena_plan *sum, const struct glibc_arena_plan *a)

@@ -358,3 +358,15 @@ int glibc_walk_chunks(const struct glibc_view *v, const struct glibc_arena *a, s
 	}
 	return 0;
 }
+
+int glibc_walk_lists(const struct glibc_view *v, const struct glibc_arena *a,
+		     struct glibc_budget *b, glibc_visit_fn fn, void *arg, struct glibc_fault *f)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < glibc_fastbins(v) && !rc; i++)
+		rc = glibc_walk_fastbin(v, a, i, b, fn, arg, f);
+	for (unsigned i = 1; i < GLIBC_BINS && !rc; i++)
+		rc = glibc_walk_bin(v, a, i, b, fn, arg, f);
+	return rc;
+}

@@ -33,6 +33,10 @@ HM_MUST_CHECK int glibc_walk_bin(const struct glibc_view *v, const struct glibc_
 HM_MUST_CHECK int glibc_walk_fastbin(const struct glibc_view *v, const struct glibc_arena *a,
 				     unsigned i, struct glibc_budget *b, glibc_visit_fn fn,
 				     void *arg, struct glibc_fault *f);
+/* All fastbins, then all bins; the first error ends it. */
+HM_MUST_CHECK int glibc_walk_lists(const struct glibc_view *v, const struct glibc_arena *a,
+				   struct glibc_budget *b, glibc_visit_fn fn, void *arg,
+				   struct glibc_fault *f);
 /*
  * Every chunk of heap i, from its first to top or to its end. *whole is false where foreign memory
  * in the main heap (sbrk(2) by others) ended the walk early.

@@ -418,7 +418,7 @@ static void server_start(struct server *s)
 			sleep_ns(10000000);
 	}
 	cr_assert_eq(err, 0, "redis-server does not open its socket: %s", strerror(errno));
-	cr_assert_eq(send(fd, populate, strlen(populate), MSG_NOSIGNAL), strlen(populate));
+	cr_assert_eq(send(fd, populate, strlen(populate), MSG_NOSIGNAL), (ssize_t)strlen(populate));
 	cr_assert_gt(recv(fd, answer, sizeof(answer) - 1, 0), 0);
 	cr_assert_eq(strncmp(answer, "+OK", 3), 0, "%s", answer);
 	close(fd);

@@ -103,7 +103,9 @@ static size_t postgres_subjects(const struct postgres *pg, struct subject *s, si
 	s[0] = (struct subject){ .v = pg->server.v, .name = "the postmaster" };
 	for (size_t i = 0; i < n && used < max; i++) {
 		process_command(pid[i], name[i], sizeof(name[i]));
-		if (!name[i][0] || strstr(name[i], "parallel worker") ||
+		/* one that has just been made is still called as the postmaster: it may be a worker
+		 */
+		if (strncmp(name[i], "postgres: ", 10) != 0 || strstr(name[i], "parallel worker") ||
 		    strstr(name[i], "autovacuum worker"))
 			continue;
 		s[used++] = (struct subject){ .v.pid = pid[i], .name = name[i] };

@@ -10,6 +10,7 @@
 #include "../inject/clock.h"
 #include "../inject/ourselves.h"
 #include "../inject/stray.h"
+#include "../inject/wait.h"
 #include "guard.h"
 
 /* For a thread that still has to be let go of; one that is stuck for longer is left to the kernel.
@@ -71,6 +72,8 @@ bool process_changed(const struct process *p)
 	uint64_t layout;
 	struct maps now;
 
+	/* an execve(2) in the middle may wait for us to have seen a thread's end */
+	(void)wait_deaths();
 	if (!p->layout || maps_read(&p->t, &now, NULL))
 		return false;
 	layout = layout_of(&now);

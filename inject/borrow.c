@@ -378,6 +378,7 @@ int borrow_finish(struct borrow *b, const struct region *r, int marker, uint64_t
 			rc = tracee_new_thread(&b->th, clone);
 			if (rc)
 				return rc;
+			wait_death(*clone);
 		}
 		rc = pass(b, req, sig);
 		if (rc)

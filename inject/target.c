@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cause.h"
+#include "wait.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -352,6 +353,7 @@ bool target_ending(const struct target *t, bool suspected)
 		return false;
 	for (int i = 0; i < ENDING_NAPS; i++) {
 		nanosleep(&nap, NULL);
+		(void)wait_deaths();
 		if (!target_alive(t))
 			return true;
 		if (!suspected && !main_thread_exiting(t))

@@ -19,6 +19,10 @@
 #define PTRACE_SECCOMP_GET_FILTER 0x420c
 #endif
 
+/* A thread that was killed in its stop ends in microseconds, unless its end is not told yet: the
+ * main thread's comes after those of all others (kernel/exit.c, delay_group_leader). */
+#define DEATH_LIMIT (20 * NS_PER_MS)
+
 /* glibc declares ptrace's first argument as an enum; the kernel's newer requests are not in it. */
 static int request(int req, pid_t tid, uintptr_t addr, uintptr_t data)
 {
@@ -189,8 +193,10 @@ int tracee_detach(struct tracee *t, int sig)
 		return 0;
 	rc = request(PTRACE_DETACH, t->tid, 0, (uintptr_t)sig);
 	if (rc == -ESRCH) {
-		/* killed in its stop */
-		tracee_reap(t, 0);
+		/* killed in its stop, as by another thread's execve(2): it is on its way out */
+		tracee_reap(t, DEATH_LIMIT);
+		if (t->seized)
+			wait_death(t->tid);
 		rc = 0;
 	}
 	if (rc == 0) {

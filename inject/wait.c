@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -58,6 +59,41 @@ static void wait_child_signal(uint64_t left)
 	(void)sigtimedwait(&set, NULL, &ts);
 }
 
+#define DEATHS_MAX 16
+static _Thread_local pid_t death[DEATHS_MAX];
+static _Thread_local size_t deaths;
+
+/* Without room it stays a zombie until we end, or until somebody waits for it by number. */
+void wait_death(pid_t tid)
+{
+	for (size_t i = 0; i < deaths; i++)
+		if (death[i] == tid)
+			return;
+	if (deaths < DEATHS_MAX)
+		death[deaths++] = tid;
+}
+
+/* Its stops are not taken: they are for whoever traces it. */
+static bool not_yet(pid_t tid)
+{
+	siginfo_t si = { .si_pid = 0 };
+
+	if (waitid(P_PID, (id_t)tid, &si, WEXITED | WNOHANG | __WALL))
+		return errno == EINTR;
+	return si.si_pid == 0;
+}
+
+size_t wait_deaths(void)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < deaths; i++)
+		if (not_yet(death[i]))
+			death[kept++] = death[i];
+	deaths = kept;
+	return kept;
+}
+
 static _Thread_local void (*meanwhile)(void);
 
 void wait_meanwhile(void (*fn)(void))
@@ -89,6 +125,7 @@ int wait_event(pid_t tid, uint64_t deadline, const volatile sig_atomic_t *cancel
 			ev->tid = tid;
 			return 0;
 		}
+		(void)wait_deaths();
 		if (meanwhile)
 			meanwhile();
 		wait_child_signal(deadline - now < longest ? deadline - now : longest);

@@ -2,6 +2,7 @@
 #ifndef HM_WAIT_H
 #define HM_WAIT_H
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -41,6 +42,17 @@ void wait_end(const sigset_t *saved);
 /* What else has to be looked at while wait_event sleeps on this thread, NULL: nothing. It is called
  * before each sleep, and may itself call wait_event with a deadline of 0. */
 void wait_meanwhile(void (*fn)(void));
+
+/*
+ * tid is, or may be, killed while we trace it and wait for another thread: until its tracer has
+ * waited for it the other threads of its process wait too, in execve(2) and at their end
+ * (fs/exec.c, de_thread; ptrace(2)). wait_event collects its end beside its own, and wait_deaths
+ * does; who waits for it by number afterwards gets -ECHILD. The list belongs to the calling thread
+ * and keeps no thread that is not traced any more.
+ */
+void wait_death(pid_t tid);
+/* Collects those that have ended; returns how many have not. */
+size_t wait_deaths(void);
 
 /*
  * Waits for a stop or the end of tid until deadline (clock_now; 0: only look). 0 with ev filled

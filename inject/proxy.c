@@ -455,6 +455,13 @@ static int start_failed(struct proxy *p, int rc, const struct hm_block *b, struc
 			"RLIMIT_NOFILE of process %d leaves too few descriptors: the proxy "
 			"thread could not %s",
 			(int)p->t->pid, step[at]);
+	if (rc == -ETIMEDOUT)
+		return diag_fail(d, rc, HM_RUNNING, "still-running",
+				 "it leaves by itself when it gets on: see `threads` and `bt` for "
+				 "who holds a lock, and whether a debugger stops one",
+				 "our thread %d in the target did not get to its work in %u s: it "
+				 "waits for a lock, or for a CPU",
+				 (int)p->th.tid, (unsigned)(START_LIMIT / NS_PER_SEC));
 	return diag_fail(d, rc, HM_CALL_FAILED, "proxy-failed",
 			 "try --via direct; `check` shows limits and filters",
 			 "the proxy thread could not %s: %s", step[at], strerror(-rc));

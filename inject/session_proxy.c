@@ -95,6 +95,7 @@ int session_open_proxy(struct session *s, struct diag *d)
 	if (rc)
 		return session_give_up(s, rc, RETURNING, d);
 	rc = proxy_start(&s->proxy, s->t, &s->r, clone, s->b.options, d);
+	s->running = rc == -ETIMEDOUT;
 	if (rc)
 		return rc;
 	s->proxy.cancel = s->o.cancel;

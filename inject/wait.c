@@ -73,14 +73,17 @@ void wait_death(pid_t tid)
 		death[deaths++] = tid;
 }
 
-/* Its stops are not taken: they are for whoever traces it. */
+/* Its stops are for whoever traces it: a tracer is told of them whatever it waits for
+ * (kernel/exit.c, wait_task_stopped). */
 static bool not_yet(pid_t tid)
 {
 	siginfo_t si = { .si_pid = 0 };
 
-	if (waitid(P_PID, (id_t)tid, &si, WEXITED | WNOHANG | __WALL))
+	if (waitid(P_PID, (id_t)tid, &si, WEXITED | WNOHANG | WNOWAIT | __WALL))
 		return errno == EINTR;
-	return si.si_pid == 0;
+	if (!si.si_pid || si.si_code == CLD_TRAPPED || si.si_code == CLD_STOPPED)
+		return true;
+	return waitpid(tid, NULL, WNOHANG | __WALL) < 0 && errno == EINTR;
 }
 
 size_t wait_deaths(void)

@@ -100,6 +100,27 @@ static pid_t team_start(struct team *t, struct tracee *leader, struct tracee *si
 	return pid;
 }
 
+Test(wait, a_stop_is_left_to_who_traces)
+{
+	pid_t pid = child_start(child_sleep, NULL);
+	struct tracee th;
+	struct event ev;
+
+	cr_assert_eq(tracee_seize(&th, pid, 0), 0);
+	cr_assert_eq(tracee_interrupt(&th), 0);
+	wait_death(pid);
+	cr_assert(child_reach(pid, pid, 't'));
+	cr_assert_eq(wait_deaths(), 1);
+	cr_assert_eq(wait_event(pid, 0, NULL, &ev), 0);
+	cr_assert_eq(ev.kind, EV_TRAP, "its stop was taken away");
+	kill(pid, SIGKILL);
+	for (uint64_t end = clock_now() + LONG; wait_deaths() && clock_now() < end;)
+		sched_yield();
+	cr_assert_eq(wait_deaths(), 0);
+	cr_assert_eq(waitpid(pid, NULL, __WALL), -1, "its end was collected");
+	cr_assert_eq(errno, ECHILD);
+}
+
 /* The third thread takes the number of the main one when it executes, which we do not trace. */
 Test(wait, an_execve_does_not_wait_for_us)
 {

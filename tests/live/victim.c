@@ -141,15 +141,15 @@ static void must_be_silent(struct victim *v)
 }
 
 /*
- * Its state. The main thread is shown as a zombie also for the moment in which another thread takes
- * its place by execve(2).
+ * Its state. The main thread is shown as a zombie, or as dead, also for the moment in which another
+ * thread takes its place by execve(2).
  */
 static char living_state(struct victim *v)
 {
 	const uint64_t until = now_ns() + END_MS * 1000000ull;
 	char c;
 
-	while ((c = proc_state(v->pid)) == 'Z' && now_ns() < until) {
+	while (((c = proc_state(v->pid)) == 'Z' || c == 'X') && now_ns() < until) {
 		siginfo_t si = { .si_pid = 0 };
 
 		if (waitid(P_PID, (id_t)v->pid, &si, WEXITED | WNOHANG | WNOWAIT) == 0)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "glibc_predict.h"
+#include "glibc_picture.h"
 #include "guard.h"
 
 #define PER_CPU	 8U    /* NARENAS_FROM_NCORES of 64-bit machines */
@@ -90,25 +90,20 @@ void glibc_arenas_judge(struct glibc_plan *plan, const struct glibc_check *check
 	}
 }
 
-static bool is_suspect(const struct glibc_plan *plan)
+/* What looks damaged is looked at again; what was only left out stays so. */
+static int judge(struct process *p, struct glibc_picture *pic, struct diag *d)
 {
-	bool found = plan->ring_fault.kind != FAULT_NONE;
-
-	for (size_t i = 0; i < plan->arenas; i++)
-		found |= plan->arena[i].fault.kind != FAULT_NONE;
-	return found;
-}
-
-static int look_again(struct process *p, struct glibc_plan *plan, struct diag *d)
-{
+	bool found = pic->plan.ring_fault.kind != FAULT_NONE;
 	struct guard g;
 	int rc;
 
-	if (!is_suspect(plan))
+	for (size_t i = 0; i < pic->plan.arenas; i++)
+		found |= pic->plan.arena[i].fault.kind != FAULT_NONE;
+	if (!found)
 		return 0;
-	rc = guard_look(p, false, &g, d);
+	rc = guard_judge(p, pic, &g, d);
 	if (!rc)
-		glibc_arenas_judge(plan, &g.check);
+		glibc_arenas_judge(&pic->plan, &g.check);
 	return rc;
 }
 
@@ -124,10 +119,11 @@ static int by_size(const void *x, const void *y)
 int glibc_arenas_read(struct process *p, const struct allocator *a, struct glibc_arenas *out,
 		      struct diag *d)
 {
+	struct glibc_picture *pic;
 	int rc;
 
 	*out = (struct glibc_arenas){ 0 };
-	rc = glibc_plan_live(p, a, 0, &out->plan, d);
+	rc = glibc_picture_take(p, a, 0, &pic, d);
 	if (rc == -ENOENT)
 		return diag_fail(d, rc, HM_UNSUPPORTED, "heap-not-found",
 				 "`info` asks glibc itself, by a call",
@@ -142,11 +138,14 @@ int glibc_arenas_read(struct process *p, const struct allocator *a, struct glibc
 				 (int)p->t.pid);
 	if (rc)
 		return rc;
-	rc = look_again(p, &out->plan, d);
-	if (rc) {
-		glibc_arenas_free(out);
-		return rc;
+	rc = judge(p, pic, d);
+	if (!rc) {
+		out->plan = pic->plan;
+		pic->plan = (struct glibc_plan){ 0 };
 	}
+	glibc_picture_free(pic);
+	if (rc)
+		return rc;
 	find_limit(p, out);
 	if (out->plan.arenas)
 		qsort(out->plan.arena, out->plan.arenas, sizeof(*out->plan.arena), by_size);

@@ -2,7 +2,7 @@
 #ifndef HM_GLIBC_ARENAS_H
 #define HM_GLIBC_ARENAS_H
 #include "glibc_check.h"
-#include "glibc_plan.h"
+#include "glibc_plan_read.h"
 #include "process.h"
 
 /* All arenas of a glibc as they are now, and what malloc works by. */

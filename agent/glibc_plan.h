@@ -57,31 +57,23 @@ struct glibc_arena_plan {
 	uint64_t free_resident;	  /* bytes of free chunks and top that are in memory */
 	uint64_t stranded_bytes;  /* those of them that are on stranded pages */
 	bool partial;		  /* the arena is not one piece: pages in use are not all known */
-	bool moving, swapped_out, cut; /* see glibc_arena_report */
-	struct glibc_fault fault;
+	bool moving;	  /* it was being changed during every reading: the numbers are near */
+	bool swapped_out; /* a part of it is swapped out and was not read: they are too small */
+	bool cut;	  /* the budget did not last, or something could not be read: the same */
+	uint64_t stamp;	  /* of its header: another one, and it was changed since */
+	struct glibc_fault fault; /* what stopped the reading; a suspicion, see glibc_check.h */
 };
 
 struct glibc_plan {
 	struct glibc_arena_plan *arena; /* in the order of the ring */
 	size_t arenas;
-	struct glibc_arena_plan total; /* index, at and fault are not used */
-	struct glibc_fault ring_fault;
-	struct glibc_par par; /* mmapped chunks and thresholds; at 0: not found */
-	uint64_t estimate_ns; /* how long malloc_trim would take */
+	struct glibc_arena_plan total; /* index, at, stamp and fault are not used */
+	struct glibc_fault ring_fault; /* the ring ends here; kind 0: it is whole */
+	bool ring_unread;	       /* a part of it is swapped out */
+	struct glibc_par par;	       /* mmapped chunks and thresholds; at 0: not found */
+	uint64_t estimate_ns;	       /* how long malloc_trim would take */
 };
 
-/*
- * Reads all arenas, each until its header was the same before and after and nothing looked wrong,
- * at most a few times. fault is the first thing that looked wrong in the reading that counts: the
- * numbers are then those of what came before it. budget may be NULL. 0, -ESRCH, -ENOMEM; *out is
- * the caller's (glibc_plan_free), also after an error.
- */
-HM_MUST_CHECK int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
-				  const struct glibc_plan_opts *o,
-				  const struct glibc_budget *budget, struct glibc_plan *out);
-void glibc_plan_free(struct glibc_plan *p);
-
-/* ---- the pure part, of one arena whose heaps are read */
 struct glibc_free {
 	uint64_t at, size; /* of a chunk, its header included */
 };

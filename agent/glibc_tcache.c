@@ -166,12 +166,6 @@ static int read_cache(const struct glibc_view *v, const struct glibc_arena *a, u
 	return rc;
 }
 
-int glibc_tcache_read(const struct glibc_view *v, const struct glibc_arena *a, uint64_t at,
-		      struct glibc_tcache *out, struct glibc_fault *f)
-{
-	return read_cache(v, a, at, LISTS_MIN, NULL, out, f);
-}
-
 int glibc_tcache_of(const struct glibc_view *v, uint64_t at, uint64_t *left,
 		    struct glibc_tcache *out)
 {
@@ -200,6 +194,6 @@ int glibc_tcache_check(const struct glibc_view *v, const struct glibc_arena *a,
 			first = a->heap[i].first;
 	if (!first)
 		return 0;
-	rc = glibc_tcache_read(v, a, first + GLIBC_CHUNK_HEADER, &t, f);
+	rc = read_cache(v, a, first + GLIBC_CHUNK_HEADER, LISTS_MIN, NULL, &t, f);
 	return rc == -ENOENT ? 0 : rc;
 }

@@ -11,16 +11,11 @@ struct glibc_tcache {
 };
 
 /*
- * Reads the cache whose struct begins at `at` and walks its lists; what they hold may be of any
- * arena. 0; -EBADMSG with f filled where an entry is none; -ENOENT if there is no cache of a layout
- * that the version allows; -ENODATA; -ESRCH.
- */
-HM_MUST_CHECK int glibc_tcache_read(const struct glibc_view *v, const struct glibc_arena *a,
-				    uint64_t at, struct glibc_tcache *out, struct glibc_fault *f);
-/*
- * The same where a thread's own pointer leads to it: it may be empty. A list that cannot be as it
- * is (-EBADMSG) may just be changing. left counts down the blocks that may still be walked over;
- * -E2BIG when they are used up.
+ * Reads the cache whose struct begins at `at`, where a thread's own pointer leads to, and walks its
+ * lists; what they hold may be of any arena. It may be empty. A list that cannot be as it is
+ * (-EBADMSG) may just be changing. left counts down the blocks that may still be walked over;
+ * -E2BIG when they are used up. 0; -ENOENT if there is no cache of a layout that the version
+ * allows; -ENODATA; -ESRCH.
  */
 HM_MUST_CHECK int glibc_tcache_of(const struct glibc_view *v, uint64_t at, uint64_t *left,
 				  struct glibc_tcache *out);

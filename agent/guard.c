@@ -125,9 +125,18 @@ static int find_stuck(const struct glibc_view *v, struct guard *out)
 	return rc == -ESRCH || rc == -ENOMEM ? rc : 0;
 }
 
-int guard_look(struct process *p, bool every_chunk, struct guard *out, struct diag *d)
+/* Where another program runs now, what was read last was not the heap that was found. */
+static int judged(struct process *p, int rc, struct guard *out, struct diag *d)
 {
-	const struct allocator *a = process_allocator(p, "glibc");
+	if (rc == -ESRCH ||
+	    (out->check.fault.kind && (process_changed(p) || target_ending(&p->t, false))))
+		return glibc_live_lost(p, d);
+	return rc ? diag_internal(d, rc, "looking at the heap") : 0;
+}
+
+static int look(struct process *p, const struct glibc_view *v, bool every_chunk, struct guard *out,
+		struct diag *d)
+{
 	struct witness w = { .t = &p->t };
 	const struct glibc_check_opts o = {
 		.every_chunk = every_chunk,
@@ -136,6 +145,16 @@ int guard_look(struct process *p, bool every_chunk, struct guard *out, struct di
 		.at_rest = at_rest,
 		.ctx = &w,
 	};
+	int rc = glibc_check_run(v, &o, &out->check);
+
+	if (!rc && !out->check.fault.kind)
+		rc = find_stuck(v, out);
+	return judged(p, rc, out, d);
+}
+
+int guard_look(struct process *p, bool every_chunk, struct guard *out, struct diag *d)
+{
+	const struct allocator *a = process_allocator(p, "glibc");
 	struct glibc_live live;
 	uint64_t begun = clock_now();
 	int rc;
@@ -150,18 +169,33 @@ int guard_look(struct process *p, bool every_chunk, struct guard *out, struct di
 		return 0;
 	if (rc)
 		return rc;
-	rc = glibc_check_run(&live.view, &o, &out->check);
-	if (!rc && !out->check.fault.kind)
-		rc = find_stuck(&live.view, out);
+	rc = look(p, &live.view, every_chunk, out, d);
 	glibc_live_close(&live);
 	out->state = GUARD_LOOKED;
 	out->ns = clock_now() - begun;
-	if (rc == -ESRCH)
-		return glibc_live_lost(p, d);
-	/* where another program runs now, what was read last was not the heap that was found */
-	if (out->check.fault.kind && (process_changed(p) || target_ending(&p->t, false)))
-		return glibc_live_lost(p, d);
-	return rc ? diag_internal(d, rc, "looking at the heap") : 0;
+	return rc;
+}
+
+int guard_judge(struct process *p, const struct glibc_picture *pic, struct guard *out,
+		struct diag *d)
+{
+	const struct glibc_plan *plan = &pic->plan;
+	const struct glibc_view *v = &pic->live.view;
+	uint64_t begun = clock_now();
+	int rc;
+
+	*out = (struct guard){ .state = GUARD_LOOKED };
+	if (glibc_plan_is_whole(plan)) {
+		out->check.complete = true;
+		out->check.arenas = (unsigned)plan->arenas;
+		out->check.chunks = plan->total.chunks;
+		rc = judged(p, find_stuck(v, out), out, d);
+	} else {
+		v->r->refresh(v->r->ctx);
+		rc = look(p, v, false, out, d);
+	}
+	out->ns = pic->ns + clock_now() - begun;
+	return rc;
 }
 
 int guard_refuse(const struct process *p, const struct glibc_fault *f, struct diag *d)
@@ -218,7 +252,7 @@ int guard_run(struct process *p, struct diag *d)
 	p->heap_note[0] = '\0';
 	if (p->force)
 		return 0;
-	rc = guard_look(p, false, &g, d);
+	rc = p->picture ? guard_judge(p, p->picture, &g, d) : guard_look(p, false, &g, d);
 	if (rc)
 		return rc;
 	if (g.check.fault.kind)

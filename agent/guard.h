@@ -2,6 +2,7 @@
 #ifndef HM_GUARD_H
 #define HM_GUARD_H
 #include "glibc_check.h"
+#include "glibc_picture.h"
 #include "process.h"
 
 /*
@@ -30,13 +31,20 @@ struct guard {
  */
 HM_MUST_CHECK int guard_look(struct process *p, bool every_chunk, struct guard *out,
 			     struct diag *d);
+/*
+ * The same from a picture of the heap: its lists are read again only where it is not whole. As
+ * guard_look.
+ */
+HM_MUST_CHECK int guard_judge(struct process *p, const struct glibc_picture *pic, struct guard *out,
+			      struct diag *d);
 /* Fills d with exit 6 "damaged-heap" and returns -EBADMSG. */
 int guard_refuse(const struct process *p, const struct glibc_fault *f, struct diag *d);
 /* Fills d with exit 6 "arena-locked" and returns -EBUSY; for a guard with stuck_at. */
 int guard_refuse_stuck(const struct process *p, const struct guard *g, struct diag *d);
 /*
- * Looks at what calls touch; exit 6 where it is damaged. p->heap_note tells what could not be
- * looked at, "" if nothing. Does nothing where p->force is set.
+ * Looks at what calls touch, in p->picture where there is one; exit 6 where it is damaged.
+ * p->heap_note tells what could not be looked at, "" if nothing. Does nothing where p->force is
+ * set.
  */
 HM_MUST_CHECK int guard_run(struct process *p, struct diag *d);
 #endif

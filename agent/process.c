@@ -11,6 +11,7 @@
 #include "../inject/ourselves.h"
 #include "../inject/stray.h"
 #include "../inject/wait.h"
+#include "glibc_picture.h"
 #include "guard.h"
 
 /* For a thread that still has to be let go of; one that is stuck for longer is left to the kernel.
@@ -47,6 +48,7 @@ static uint64_t layout_of(const struct maps *m)
 static void forget_modules(struct process *p)
 {
 	process_drop_session(p);
+	glibc_picture_drop(p);
 	modules_free(&p->mods);
 	p->allocs = (struct allocators){ 0 };
 	p->layout = 0;
@@ -289,6 +291,7 @@ int process_close(struct process *p, struct diag *d, char *warn, size_t warn_siz
 	int rc = process_end_session(p, d, warn, warn_size);
 
 	stray_settle(STRAY_LIMIT);
+	glibc_picture_drop(p);
 	modules_free(&p->mods);
 	maps_free(&p->maps);
 	target_close(&p->t);

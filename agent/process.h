@@ -8,6 +8,8 @@
 #include "../inject/target.h"
 #include "allocator.h"
 
+struct glibc_picture;
+
 /* A process under examination: what was read of it, and the session once a command needs one. */
 struct process {
 	struct target t;
@@ -18,7 +20,10 @@ struct process {
 	struct allocators allocs;
 	struct session *session; /* NULL until process_session */
 	struct session_opts opts;
-	struct held held;    /* of sessions that are closed already */
+	struct held held; /* of sessions that are closed already */
+	/* of its heap, while a command needs it for more than one thing (glibc_picture.h); or NULL
+	 */
+	struct glibc_picture *picture;
 	bool force;	     /* calls are made whatever the heap looks like */
 	char heap_note[160]; /* of the last look at the heap: what was left out, or "" */
 };

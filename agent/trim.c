@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../inject/status.h"
+#include "glibc_picture.h"
 
 #define STAT_MAX 4096 /* /proc/PID/stat is one line of some hundred bytes */
 
@@ -162,7 +163,7 @@ static bool any_in_use(const struct process *p, bool callable)
 	return false;
 }
 
-int trim_run(struct process *p, uint64_t pad, struct trim_report *out, struct diag *d)
+static int run(struct process *p, uint64_t pad, struct trim_report *out, struct diag *d)
 {
 	uint64_t flt0 = 0, flt1 = 0;
 	struct held h0;
@@ -173,7 +174,10 @@ int trim_run(struct process *p, uint64_t pad, struct trim_report *out, struct di
 	/* Nobody is held where nothing can be called; a process that refuses all calls says why. */
 	if (p->pre.injectable && !any_in_use(p, true))
 		return any_in_use(p, false) ? trim_all(p, pad, out, d) : nothing_to_trim(p, d);
-	rc = process_ready(p, d);
+	/* one look at the heap tells whether the call survives it, and what it will return */
+	rc = p->session || p->pre.injectable ? glibc_picture_keep(p, pad, d) : 0;
+	if (!rc)
+		rc = process_ready(p, d);
 	if (rc)
 		return rc;
 	out->via = session_via(p->session);
@@ -193,4 +197,12 @@ int trim_run(struct process *p, uint64_t pad, struct trim_report *out, struct di
 		out->minflt_delta = flt1 - flt0;
 	out->returned_bytes = returned(&out->before, &out->after);
 	return 0;
+}
+
+int trim_run(struct process *p, uint64_t pad, struct trim_report *out, struct diag *d)
+{
+	int rc = run(p, pad, out, d);
+
+	glibc_picture_drop(p);
+	return rc;
 }

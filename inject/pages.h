@@ -24,6 +24,17 @@ enum page_flag {
 
 #define PAGES_SIZE 4096U /* of a page on x86-64 */
 
+/* The page boundary at or below x, and the one at or above it. */
+static inline uint64_t pages_floor(uint64_t x)
+{
+	return x & ~(uint64_t)(PAGES_SIZE - 1);
+}
+
+static inline uint64_t pages_ceil(uint64_t x)
+{
+	return pages_floor(x + PAGES_SIZE - 1);
+}
+
 /* [start, end) has the same flags (never 0: what is absent is in no run). */
 struct page_run {
 	uint64_t start, end;

@@ -122,7 +122,7 @@ static int plan_one(struct context *c, struct reply *r, const struct allocator *
 	return 0;
 }
 
-static int trim_plan(struct context *c, struct reply *r, uint64_t pad, struct diag *d)
+static int plan_all(struct context *c, struct reply *r, uint64_t pad, struct diag *d)
 {
 	const struct allocators *v = &c->process->allocs;
 	struct prediction sum = { .known = true };
@@ -130,6 +130,8 @@ static int trim_plan(struct context *c, struct reply *r, uint64_t pad, struct di
 	size_t able = 0;
 	int err = usage_read(&c->process->t, &now, d);
 
+	if (!err)
+		err = glibc_picture_keep(c->process, pad, d);
 	/* what is refused would return nothing */
 	if (!err)
 		err = guard_run(c->process, d);
@@ -155,6 +157,14 @@ static int trim_plan(struct context *c, struct reply *r, uint64_t pad, struct di
 		reply_set(r, "predicted_bytes", predicted_json(&sum));
 	tell_prediction(c, r, &sum);
 	return 0;
+}
+
+static int trim_plan(struct context *c, struct reply *r, uint64_t pad, struct diag *d)
+{
+	int err = plan_all(c, r, pad, d);
+
+	glibc_picture_drop(c->process);
+	return err;
 }
 
 static json_t *held_json(struct reply *r, const struct held *h)

@@ -10,7 +10,7 @@
 
 #include "../../agent/glibc_check.h"
 #include "../../agent/glibc_find.h"
-#include "../../agent/glibc_heap.h"
+#include "../../agent/glibc_plan_read.h"
 #include "../../agent/glibc_tcache.h"
 #include "../../agent/glibc_threads.h"
 #include "../../agent/glibc_walk.h"
@@ -47,19 +47,22 @@ static void check_fault(const struct glibc_fault *f)
 	fuzz_printable(text, strlen(text), "");
 }
 
-static void report(const struct glibc_view *v)
+static void plan(const struct glibc_view *v)
 {
-	struct glibc_budget budget = { .chunks = CHUNKS_MAX };
-	struct glibc_report r;
+	/* no pages: what is planned is thrown away with the first that is asked for */
+	const struct pages pages = { .fd = -1 };
+	const struct glibc_budget budget = { .chunks = CHUNKS_MAX };
+	const struct glibc_plan_opts o = { 0 };
+	struct glibc_plan p;
 
-	if (glibc_report_read(v, &budget, &r) == 0) {
-		check_fault(&r.ring_fault);
-		for (size_t i = 0; i < r.arenas; i++) {
-			check_fault(&r.arena[i].fault);
-			FUZZ_CHECK(r.arena[i].index == i);
+	if (glibc_plan_read(v, &pages, &o, &budget, &p) == 0) {
+		check_fault(&p.ring_fault);
+		for (size_t i = 0; i < p.arenas; i++) {
+			check_fault(&p.arena[i].fault);
+			FUZZ_CHECK(p.arena[i].index == i);
 		}
 	}
-	glibc_report_free(&r);
+	glibc_plan_free(&p);
 }
 
 static void look(const struct glibc_view *v, bool every_chunk)
@@ -116,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (glibc_find(&reader, &libc, 1, version, hint ? libc.start + hint : 0, &view))
 		return 0;
 	FUZZ_CHECK(view.state && view.main_arena >= libc.start && view.main_arena < libc.end);
-	report(&view);
+	plan(&view);
 	caches(&view, libc.start);
 	look(&view, false);
 	look(&view, true);

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -354,4 +355,15 @@ void fake_find(struct fake *m, int hint, struct glibc_view *v)
 
 	cr_assert_eq(glibc_find(&m->reader, data, 2, hint, 0, v), 0, "2.%d, hint %d", m->version,
 		     hint);
+}
+
+void fake_plan(const struct glibc_view *v, const struct glibc_plan_opts *o,
+	       const struct glibc_budget *b, struct glibc_plan *out)
+{
+	/* as a pagemap that says of every page that it is not there */
+	struct pages pages = { .fd = open("/dev/zero", O_RDONLY | O_CLOEXEC) };
+
+	cr_assert_geq(pages.fd, 0);
+	cr_assert_eq(glibc_plan_read(v, &pages, o, b, out), 0);
+	pages_close(&pages);
 }

@@ -2,6 +2,7 @@
 #ifndef HM_TEST_FAKE_HEAP_H
 #define HM_TEST_FAKE_HEAP_H
 #include "../../agent/glibc_find.h"
+#include "../../agent/glibc_plan_read.h"
 
 /*
  * A glibc heap in buffers, laid out as a given version has it: libc's data with mp_ and main_arena,
@@ -61,4 +62,7 @@ uint64_t fake_get(const struct fake *m, uint64_t at);
 void fake_put(struct fake *m, uint64_t at, uint64_t value);
 /* glibc_find on it; hint 0 for an unknown version. Requires success. */
 void fake_find(struct fake *m, int hint, struct glibc_view *v);
+/* glibc_plan_read on it, with no page in memory. Requires success; the caller frees *out. */
+void fake_plan(const struct glibc_view *v, const struct glibc_plan_opts *o,
+	       const struct glibc_budget *b, struct glibc_plan *out);
 #endif

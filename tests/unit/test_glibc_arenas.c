@@ -4,8 +4,6 @@
 #include <criterion/criterion.h>
 #include <sys/types.h>
 
-#include "../../agent/glibc_heap.h"
-#include "child.h"
 #include "fake_heap.h"
 
 Test(glibc_arenas, limit)
@@ -102,47 +100,6 @@ Test(glibc_arenas, a_ring_that_ends)
 	cr_expect(s.arena[1].cut && s.plan.total.cut);
 }
 
-/* ---- a plan counts as a report does */
-
-Test(glibc_arenas, a_plan_counts_as_a_report)
-{
-	const struct glibc_plan_opts o = { 0 };
-	/* of another process: which pages are in memory does not matter here */
-	pid_t pid = child_start(child_sleep, NULL);
-	struct target other;
-	struct pages pages;
-	struct diag d;
-
-	cr_assert_eq(target_open(pid, &other, &d), 0, "%s", d.text);
-	cr_assert_eq(pages_open(&other, &pages), 0);
-	for (int version = GLIBC_FIRST; version <= GLIBC_LAST; version++) {
-		struct glibc_report r;
-		struct glibc_plan plan;
-		struct glibc_view v;
-		struct fake m;
-
-		fake_build(&m, version, 3);
-		fake_find(&m, version, &v);
-		cr_assert_eq(glibc_report_read(&v, NULL, &r), 0);
-		cr_assert_eq(glibc_plan_read(&v, &pages, &o, NULL, &plan), 0);
-		cr_assert_eq(plan.arenas, 4);
-		for (size_t i = 0; i < plan.arenas; i++) {
-			cr_expect_eq(plan.arena[i].system_mem, r.arena[i].system_mem);
-			cr_expect_eq(plan.arena[i].free, r.arena[i].free, "2.%d", version);
-			cr_expect_eq(plan.arena[i].in_use, r.arena[i].in_use);
-			cr_expect_eq(plan.arena[i].top_bytes, r.arena[i].top.bytes);
-			cr_expect_eq(plan.arena[i].attached, r.arena[i].attached);
-		}
-		cr_expect_eq(plan.par.mmapped_mem, r.par.mmapped_mem);
-		glibc_plan_free(&plan);
-		glibc_report_free(&r);
-		fake_free(&m);
-	}
-	pages_close(&pages);
-	target_close(&other);
-	child_end(pid);
-}
-
 /* ---- readings of an arena that changes */
 
 static void wait_counted(void *ctx, uint64_t ns)
@@ -159,21 +116,12 @@ static unsigned read_fake(struct fake *m, void (*on_refresh)(struct fake *m),
 {
 	unsigned waits = 0;
 	const struct glibc_plan_opts o = { .wait = wait_counted, .ctx = &waits };
-	pid_t pid = child_start(child_sleep, NULL);
-	struct target other;
-	struct pages pages;
 	struct glibc_view v;
-	struct diag d;
 
-	cr_assert_eq(target_open(pid, &other, &d), 0, "%s", d.text);
-	cr_assert_eq(pages_open(&other, &pages), 0);
 	fake_find(m, 36, &v);
 	m->refreshed = 0;
 	m->on_refresh = on_refresh;
-	cr_assert_eq(glibc_plan_read(&v, &pages, &o, NULL, plan), 0);
-	pages_close(&pages);
-	target_close(&other);
-	child_end(pid);
+	fake_plan(&v, &o, NULL, plan);
 	return waits;
 }
 

@@ -1,51 +1,92 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "../../agent/glibc_heap.h"
+#include "../../agent/glibc_walk.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../agent/glibc_tcache.h"
 #include "fake_heap.h"
 
-static void compare(const struct glibc_arena_report *r, const struct fake_arena *a, int version)
+/* What is in the lists. */
+struct lists {
+	uint64_t fast, unsorted, small, largest; /* bytes */
+	unsigned binned, large;			 /* chunks in bins, of those in bin 68 */
+};
+
+static void count(void *arg, const struct glibc_visit *c)
 {
-	cr_expect_eq(r->fault.kind, FAULT_NONE, "2.%d: %s at %#llx", version,
-		     glibc_fault_name(r->fault.kind), (unsigned long long)r->fault.at);
-	cr_expect_eq(r->at, a->at);
-	cr_expect_eq(r->system_mem, a->system_mem);
-	cr_expect_eq(r->free, a->free_bytes, "2.%d: %llu, not %llu", version,
-		     (unsigned long long)r->free, (unsigned long long)a->free_bytes);
-	cr_expect_eq(r->in_use, a->system_mem - a->free_bytes);
-	cr_expect_eq(r->fast.bytes, a->fast_bytes);
-	cr_expect_eq(r->unsorted.bytes, FAKE_UNSORTED);
-	cr_expect_eq(r->bins.count, 3);
-	cr_expect_eq(r->bin[9].bytes, FAKE_SMALL);
-	cr_expect_eq(r->bin[68].count, 2);
-	cr_expect_eq(r->largest, FAKE_LARGE0);
-	cr_expect_eq(r->top.bytes, a->end - a->top);
-	cr_expect_eq(r->heaps, r->index ? 2 : 0);
-	cr_expect_not(r->moving);
-	cr_expect_not(r->cut);
+	struct lists *l = arg;
+
+	if (c->size > l->largest)
+		l->largest = c->size;
+	if (c->place == PLACE_FASTBIN) {
+		l->fast += c->size;
+		return;
+	}
+	l->unsorted += c->index == 1 ? c->size : 0;
+	l->small += c->index == 9 ? c->size : 0;
+	l->binned += c->index != 1;
+	l->large += c->index == 68;
 }
+
+static void compare_lists(const struct glibc_view *v, unsigned i, const struct fake_arena *want)
+{
+	struct glibc_budget b = { .chunks = 1000 };
+	struct glibc_arena a = { 0 };
+	struct glibc_fault f;
+	struct lists l = { 0 };
+
+	cr_assert_eq(glibc_arena_read(v, want->at, i, &a), 0);
+	cr_assert_eq(glibc_arena_heaps(v, &a, &f), 0);
+	cr_assert_eq(glibc_walk_lists(v, &a, &b, count, &l, &f), 0);
+	cr_expect_eq(a.heaps, i ? 2 : 1);
+	cr_expect_eq(l.fast, want->fast_bytes);
+	cr_expect_eq(l.unsorted, FAKE_UNSORTED);
+	cr_expect_eq(l.small, FAKE_SMALL);
+	cr_expect_eq(l.largest, FAKE_LARGE0);
+	cr_expect_eq(l.binned, 3);
+	cr_expect_eq(l.large, 2);
+	glibc_arena_free(&a);
+}
+
+static void compare(const struct glibc_view *v, const struct glibc_arena_plan *p,
+		    const struct fake_arena *a)
+{
+	cr_expect_eq(p->fault.kind, FAULT_NONE, "2.%d: %s at %#llx", v->version,
+		     glibc_fault_name(p->fault.kind), (unsigned long long)p->fault.at);
+	cr_expect_eq(p->at, a->at);
+	cr_expect_eq(p->system_mem, a->system_mem);
+	cr_expect_eq(p->free, a->free_bytes, "2.%d: %llu, not %llu", v->version,
+		     (unsigned long long)p->free, (unsigned long long)a->free_bytes);
+	cr_expect_eq(p->in_use, a->system_mem - a->free_bytes);
+	cr_expect_eq(p->top_bytes, a->end - a->top);
+	cr_expect_not(p->moving);
+	cr_expect_not(p->cut);
+	cr_expect_not(p->swapped_out);
+	compare_lists(v, p->index, a);
+}
+
+static const struct glibc_plan_opts plain;
 
 Test(glibc_heap, every_layout)
 {
 	for (int version = GLIBC_FIRST; version <= GLIBC_LAST; version++) {
 		struct fake m;
 		struct glibc_view v;
-		struct glibc_report r;
+		struct glibc_plan p;
 
 		fake_build(&m, version, 3);
 		fake_find(&m, version, &v);
-		cr_assert_eq(glibc_report_read(&v, NULL, &r), 0);
-		cr_assert_eq(r.arenas, 4);
-		cr_expect_eq(r.ring_fault.kind, FAULT_NONE);
-		cr_expect_eq(r.par.mmapped_mem, 0x301000);
-		for (size_t i = 0; i < r.arenas; i++)
-			compare(&r.arena[i], &m.arena[i], version);
-		glibc_report_free(&r);
+		fake_plan(&v, &plain, NULL, &p);
+		cr_assert_eq(p.arenas, 4);
+		cr_expect(glibc_plan_is_whole(&p));
+		cr_expect_eq(p.par.mmapped_mem, 0x301000);
+		for (size_t i = 0; i < p.arenas; i++)
+			compare(&v, &p.arena[i], &m.arena[i]);
+		glibc_plan_free(&p);
 		fake_free(&m);
 	}
 }
@@ -56,14 +97,14 @@ Test(glibc_heap, links_without_a_version)
 	for (int version = GLIBC_FIRST; version < GLIBC_LAST; version++) {
 		struct fake m;
 		struct glibc_view v;
-		struct glibc_report r;
+		struct glibc_plan p;
 
 		fake_build(&m, version, 1);
 		fake_find(&m, 0, &v);
-		cr_assert_eq(glibc_report_read(&v, NULL, &r), 0);
-		compare(&r.arena[0], &m.arena[0], version);
-		compare(&r.arena[1], &m.arena[1], version);
-		glibc_report_free(&r);
+		fake_plan(&v, &plain, NULL, &p);
+		compare(&v, &p.arena[0], &m.arena[0]);
+		compare(&v, &p.arena[1], &m.arena[1]);
+		glibc_plan_free(&p);
 		fake_free(&m);
 	}
 }
@@ -123,21 +164,19 @@ Test(glibc_heap, thread_caches)
 	for (int version = 26; version <= GLIBC_LAST; version++) {
 		struct fake m;
 		struct glibc_view v;
-		struct glibc_arena a = { 0 };
 		struct glibc_tcache t;
-		struct glibc_fault f;
+		uint64_t left = 100;
 
 		fake_build(&m, version, 1);
 		fake_find(&m, version, &v);
 		for (unsigned i = 0; i < 2; i++) {
-			cr_assert_eq(glibc_arena_read(&v, m.arena[i].at, i, &a), 0);
-			cr_assert_eq(glibc_tcache_read(&v, &a, m.arena[i].tcache, &t, &f), 0,
-				     "2.%d", version);
+			cr_assert_eq(glibc_tcache_of(&v, m.arena[i].tcache, &left, &t), 0, "2.%d",
+				     version);
 			cr_expect_eq(t.blocks, 4);
 			cr_expect_eq(t.bytes, 0x30 + 0x40 + 0x60 + 0x30);
-			cr_expect_eq(glibc_tcache_read(&v, &a, m.arena[i].used + 16, &t, &f),
-				     -ENOENT);
+			cr_expect_eq(glibc_tcache_of(&v, m.arena[i].used + 16, &left, &t), -ENOENT);
 		}
+		cr_expect_eq(left, 100 - 8);
 		fake_free(&m);
 	}
 }
@@ -146,33 +185,42 @@ Test(glibc_heap, a_budget_is_kept)
 {
 	struct fake m;
 	struct glibc_view v;
-	struct glibc_report r;
+	struct glibc_plan p;
 	const struct glibc_budget two = { .chunks = 2 };
 
 	fake_build(&m, 36, 1);
 	fake_find(&m, 36, &v);
-	cr_assert_eq(glibc_report_read(&v, &two, &r), 0);
-	cr_expect(r.arena[0].cut);
-	cr_expect(r.arena[1].cut);
-	glibc_report_free(&r);
+	fake_plan(&v, &plain, &two, &p);
+	cr_expect(p.arena[0].cut);
+	cr_expect(p.arena[1].cut);
+	cr_expect_not(glibc_plan_is_whole(&p));
+	glibc_plan_free(&p);
 	fake_free(&m);
 }
 
-/* Swapped pages are told, not guessed. */
+/* Swapped pages are told, not guessed: of a list, of what describes a heap, of an arena itself. */
 Test(glibc_heap, swapped_pages)
 {
 	struct fake m;
 	struct glibc_view v;
-	struct glibc_report r;
+	struct glibc_plan p;
 
-	fake_build(&m, 36, 1);
+	fake_build(&m, 36, 2);
 	fake_find(&m, 36, &v);
-	m.swapped = m.arena[1].unsorted;
-	cr_assert_eq(glibc_report_read(&v, NULL, &r), 0);
-	cr_expect_not(r.arena[0].swapped);
-	cr_expect(r.arena[1].swapped);
-	cr_expect_eq(r.arena[1].fault.kind, FAULT_NONE);
-	glibc_report_free(&r);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct fake_arena *a = &m.arena[1];
+		const uint64_t page[] = { a->unsorted, a->heap, a->at };
+
+		m.swapped = page[i];
+		fake_plan(&v, &plain, NULL, &p);
+		cr_expect_not(p.arena[0].swapped_out);
+		cr_expect(i == 2 ? p.ring_unread : p.arena[1].swapped_out, "%u", i);
+		cr_expect_eq(p.total.swapped_out, i != 2);
+		cr_expect_not(glibc_plan_is_whole(&p));
+		for (size_t k = 0; k < p.arenas; k++)
+			cr_expect_eq(p.arena[k].fault.kind, FAULT_NONE);
+		glibc_plan_free(&p);
+	}
 	fake_free(&m);
 }
 
@@ -187,15 +235,79 @@ Test(glibc_heap, a_moving_arena_is_marked)
 {
 	struct fake m;
 	struct glibc_view v;
-	struct glibc_report r;
+	struct glibc_plan p;
 
 	fake_build(&m, 36, 2);
 	fake_find(&m, 36, &v);
 	m.on_refresh = busy;
-	cr_assert_eq(glibc_report_read(&v, NULL, &r), 0);
-	cr_expect_not(r.arena[0].moving);
-	cr_expect(r.arena[1].moving);
-	cr_expect_not(r.arena[2].moving);
-	glibc_report_free(&r);
+	fake_plan(&v, &plain, NULL, &p);
+	cr_expect_not(p.arena[0].moving);
+	cr_expect(p.arena[1].moving);
+	cr_expect_not(p.arena[2].moving);
+	glibc_plan_free(&p);
+	fake_free(&m);
+}
+
+/* ---- the same later */
+
+/* How often a free chunk of an arena is read. */
+struct counter {
+	struct fake *m;
+	unsigned chunks[3];
+};
+
+static int read_counted(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	struct counter *c = ctx;
+
+	for (unsigned i = 0; i < 3; i++)
+		c->chunks[i] += addr == c->m->arena[i].unsorted;
+	return c->m->reader.read(c->m->reader.ctx, addr, buf, len);
+}
+
+static void refresh_counted(void *ctx)
+{
+	struct counter *c = ctx;
+
+	c->m->reader.refresh(c->m->reader.ctx);
+}
+
+/* Only what has changed is read again, and not that where it is too much. */
+Test(glibc_heap, a_plan_is_brought_up_to_date)
+{
+	struct pages pages = { .fd = open("/dev/zero", O_RDONLY | O_CLOEXEC) };
+	struct counter c = { 0 };
+	const struct reader counted = { read_counted, refresh_counted, &c };
+	struct glibc_view v;
+	struct glibc_plan p;
+	struct fake m;
+
+	cr_assert_geq(pages.fd, 0);
+	c.m = &m;
+	fake_build(&m, 36, 2);
+	fake_find(&m, 36, &v);
+	v.r = &counted;
+	fake_plan(&v, &plain, NULL, &p);
+	cr_assert_eq(p.arenas, 3);
+	cr_assert_eq(c.chunks[0], c.chunks[1]);
+	cr_assert_gt(c.chunks[0], 0);
+	c = (struct counter){ .m = &m };
+	cr_assert_eq(glibc_plan_again(&v, &pages, &plain, 1000, &p), 0);
+	cr_expect_eq(c.chunks[0] + c.chunks[1] + c.chunks[2], 0, "nothing has changed");
+	fake_put(&m, m.arena[1].at + m.state->system_mem + 8U, m.arena[1].system_mem + 4096);
+	fake_put(&m, m.arena[1].at + m.state->system_mem, m.arena[1].system_mem + 4096);
+	cr_assert_eq(glibc_plan_again(&v, &pages, &plain, 1000, &p), 0);
+	cr_expect_gt(c.chunks[1], 0);
+	cr_expect_eq(c.chunks[0] + c.chunks[2], 0);
+	cr_expect_eq(p.arena[1].system_mem, m.arena[1].system_mem + 4096);
+	cr_expect_eq(p.total.system_mem,
+		     p.arena[0].system_mem + p.arena[1].system_mem + p.arena[2].system_mem);
+	cr_expect_not(p.total.moving);
+	fake_put(&m, m.arena[2].at + m.state->system_mem + 8U, m.arena[2].system_mem + 4096);
+	cr_assert_eq(glibc_plan_again(&v, &pages, &plain, p.arena[2].chunks - 1, &p), 0);
+	cr_expect_eq(c.chunks[2], 0);
+	cr_expect(p.arena[2].moving && p.total.moving);
+	glibc_plan_free(&p);
+	pages_close(&pages);
 	fake_free(&m);
 }

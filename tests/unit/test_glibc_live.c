@@ -13,8 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../agent/glibc_heap.h"
 #include "../../agent/glibc_info.h"
+#include "../../agent/glibc_picture.h"
+#include "../../agent/glibc_predict.h"
 #include "../../agent/guard.h"
 #include "child.h"
 
@@ -118,38 +119,114 @@ static void end_scene(struct scene *x)
 	munmap(x->s, sizeof(*x->s));
 }
 
+struct binned {
+	uint64_t fast; /* bytes */
+	unsigned chunks;
+};
+
+static void count(void *arg, const struct glibc_visit *c)
+{
+	struct binned *b = arg;
+
+	if (c->place == PLACE_FASTBIN)
+		b->fast += c->size;
+	else
+		b->chunks++;
+}
+
+static void agree(const struct glibc_view *v, const struct glibc_arena_plan *got,
+		  const struct info_arena *want)
+{
+	struct glibc_budget all = { .chunks = UINT64_MAX };
+	struct glibc_arena a = { 0 };
+	struct binned b = { 0 };
+	struct glibc_fault f;
+	unsigned i = got->index;
+
+	cr_expect_eq(got->fault.kind, FAULT_NONE);
+	cr_expect_not(got->moving);
+	cr_expect_eq(got->system_mem, want->system, "arena %u", i);
+	cr_expect_eq(got->free, want->free, "arena %u: %llu, not %llu", i,
+		     (unsigned long long)got->free, (unsigned long long)want->free);
+	cr_expect_eq(got->in_use, want->in_use, "arena %u", i);
+	cr_assert_eq(glibc_arena_read(v, got->at, i, &a), 0);
+	cr_assert_eq(glibc_arena_heaps(v, &a, &f), 0);
+	cr_assert_eq(glibc_walk_lists(v, &a, &all, count, &b, &f), 0);
+	cr_expect_eq(a.max_system_mem, want->max, "arena %u", i);
+	cr_expect_eq(i ? a.heaps : 0, want->subheaps, "arena %u", i);
+	cr_expect_eq(b.fast, want->fast, "arena %u", i);
+	cr_expect_gt(b.chunks, 50);
+	glibc_arena_free(&a);
+}
+
 Test(glibc_live, agrees_with_malloc_info)
 {
 	struct scene x;
-	struct glibc_report r;
+	struct glibc_picture *pic;
 	struct glibc_info info;
 	struct diag d = { 0 };
 
 	setup_scene(&x);
 	cr_assert_eq(glibc_info_parse(x.s->text, x.s->len, &info, &d), 0, "%s", d.text);
-	cr_assert_eq(glibc_report_read(&x.live.view, NULL, &r), 0);
-	cr_assert_eq(r.arenas, info.arenas);
-	cr_assert_eq(r.arenas, THREADS + 1);
-	for (size_t i = 0; i < r.arenas; i++) {
-		const struct glibc_arena_report *got = &r.arena[i];
-		const struct info_arena *want = &info.arena[i];
-
-		cr_expect_eq(got->fault.kind, FAULT_NONE);
-		cr_expect_not(got->moving);
-		cr_expect_eq(got->system_mem, want->system, "arena %zu", i);
-		cr_expect_eq(got->max_system_mem, want->max, "arena %zu", i);
-		cr_expect_eq(got->free, want->free, "arena %zu: %llu, not %llu", i,
-			     (unsigned long long)got->free, (unsigned long long)want->free);
-		cr_expect_eq(got->in_use, want->in_use, "arena %zu", i);
-		cr_expect_eq(got->fast.bytes, want->fast, "arena %zu", i);
-		cr_expect_eq(got->heaps, want->subheaps, "arena %zu", i);
-		cr_expect_gt(got->bins.count + got->unsorted.count, 50);
-	}
-	cr_expect_neq(r.par.at, 0, "mp_ was not found");
-	cr_expect_eq(r.par.mmapped_mem, info.mmapped);
-	cr_expect_eq((uint64_t)r.par.n_mmaps, info.mmapped_count);
-	glibc_report_free(&r);
+	cr_assert_eq(glibc_picture_take(x.p, process_allocator(x.p, "glibc"), 0, &pic, &d), 0);
+	cr_assert_eq(pic->plan.arenas, info.arenas);
+	cr_assert_eq(pic->plan.arenas, THREADS + 1);
+	for (size_t i = 0; i < pic->plan.arenas; i++)
+		agree(&pic->live.view, &pic->plan.arena[i], &info.arena[i]);
+	cr_expect_neq(pic->plan.par.at, 0, "mp_ was not found");
+	cr_expect_eq(pic->plan.par.mmapped_mem, info.mmapped);
+	cr_expect_eq((uint64_t)pic->plan.par.n_mmaps, info.mmapped_count);
+	glibc_picture_free(pic);
 	glibc_info_free(&info);
+	end_scene(&x);
+}
+
+/* ---- one look for two questions */
+
+struct counter {
+	const struct reader *real;
+	unsigned reads;
+};
+
+static int read_counted(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	struct counter *c = ctx;
+
+	c->reads++;
+	return c->real->read(c->real->ctx, addr, buf, len);
+}
+
+static void refresh_counted(void *ctx)
+{
+	struct counter *c = ctx;
+
+	c->real->refresh(c->real->ctx);
+}
+
+/* Is the heap whole, and what would a trim return: the lists are walked for both at once. */
+Test(glibc_live, lists_are_read_once)
+{
+	struct counter c = { 0 };
+	const struct reader counted = { read_counted, refresh_counted, &c };
+	struct prediction once, anew;
+	struct diag d = { 0 };
+	struct scene x;
+
+	setup_scene(&x);
+	cr_assert_eq(glibc_picture_keep(x.p, 0, &d), 0, "%s", d.text);
+	cr_assert_not_null(x.p->picture);
+	cr_assert_gt(x.p->picture->plan.total.chunks, 200);
+	c.real = x.p->picture->live.view.r;
+	x.p->picture->live.view.r = &counted;
+	cr_assert_eq(guard_run(x.p, &d), 0, "%s", d.text);
+	cr_assert_eq(glibc_predict(x.p, process_allocator(x.p, "glibc"), 0, &once, &d), 0);
+	/* the ring, and the headers of arenas; each chunk would be two reads at least */
+	cr_expect_leq(c.reads, 8 * (THREADS + 1), "%u", c.reads);
+	glibc_picture_drop(x.p);
+	cr_assert_eq(glibc_predict(x.p, process_allocator(x.p, "glibc"), 0, &anew, &d), 0);
+	cr_expect(once.known && anew.known);
+	cr_expect_eq(once.bytes, anew.bytes);
+	cr_expect_eq(once.ranges, anew.ranges);
 	end_scene(&x);
 }
 

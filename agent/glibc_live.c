@@ -29,9 +29,7 @@ int glibc_live_lost(const struct process *p, struct diag *d)
 {
 	if (target_ending(&p->t, true))
 		return target_gone(&p->t, d);
-	return diag_fail(d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
-			 "process %d runs another program than a moment ago; nothing was touched",
-			 (int)p->t.pid);
+	return target_changed(&p->t, TARGET_IS_ANOTHER, d);
 }
 
 int glibc_live_open(const struct process *p, const struct allocator *a, struct glibc_live *out,

@@ -199,9 +199,7 @@ int process_refresh(struct process *p, struct diag *d)
 		if (!moves && cause->exit != HM_GONE && strcmp(before, cause->code) == 0)
 			return rc;
 		if (i == STARTING_LOOKS)
-			return diag_fail(d, -EAGAIN, HM_UNSAFE, "program-changed", "try again",
-					 "process %d becomes another program all the time",
-					 p->t.pid);
+			return target_changed(&p->t, TARGET_CHANGES_ALWAYS, d);
 		snprintf(before, sizeof(before), "%s", cause->code);
 		if (rc)
 			diag_clear(d);

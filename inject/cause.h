@@ -79,6 +79,7 @@
 	X(NO_ROOM, "no-room", HM_UNSUPPORTED, "try --via direct")                                  \
 	/* is it safe, and is there room */                                                        \
 	X(STOPPED, "stopped", HM_UNSAFE, "let it go on first (kill -CONT PID)")                    \
+	X(PROGRAM_CHANGED, "program-changed", HM_UNSAFE, "try again")                              \
 	X(NO_CANDIDATE, "no-candidate", HM_UNSAFE,                                                 \
 	  "try again: the threads may be elsewhere then; `threads` says more")                     \
 	X(NO_SAFE_POINT, "no-safe-point", HM_UNSAFE,                                               \

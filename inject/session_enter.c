@@ -113,13 +113,6 @@ static int check_anchors(const struct session *s)
 	return 0;
 }
 
-static int target_changed(const struct session *s, struct diag *d)
-{
-	return diag_fail(d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
-			 "process %d runs another program than a moment ago; nothing was touched",
-			 s->t->pid);
-}
-
 /* With a filter that does harm, our death would be the target's: it ends the suspension of the
  * filter. */
 static int ask_filter(const struct session *s, struct diag *d)
@@ -174,7 +167,7 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 	rc = check_anchors(s);
 	if (rc) {
 		rc = session_give_up(s, rc, NULL, d);
-		return rc == -ESTALE ? target_changed(s, d) : rc;
+		return rc == -ESTALE ? target_changed(s->t, TARGET_IS_ANOTHER, d) : rc;
 	}
 	rc = session_map(s, d);
 	if (rc)

@@ -334,6 +334,19 @@ int target_gone(const struct target *t, struct diag *d)
 	return cause_fail(d, -ESRCH, CAUSE_GONE, "process %d (%s) has ended", (int)t->pid, t->comm);
 }
 
+int target_changed(const struct target *t, enum target_change how, struct diag *d)
+{
+	static const char *const text[] = {
+		[TARGET_IS_ANOTHER] = "runs another program than a moment ago; nothing was touched",
+		[TARGET_CHANGED_MEANWHILE] =
+			"has executed another program or loaded a library meanwhile",
+		[TARGET_CHANGES_ALWAYS] = "becomes another program all the time",
+	};
+
+	return cause_fail(d, -ESTALE, CAUSE_PROGRAM_CHANGED, "process %d (%s) %s", (int)t->pid,
+			  t->comm, text[how]);
+}
+
 int target_unreadable(const struct target *t, const char *name, int err, struct diag *d)
 {
 	if (err == -EMFILE || err == -ENFILE || err == -ENOMEM)

@@ -45,6 +45,17 @@ bool target_ending(const struct target *t, bool suspected);
 
 /* Fills d with exit 3 "gone" and returns -ESRCH. */
 int target_gone(const struct target *t, struct diag *d);
+/* What has become of a process that is not the program that was looked at. */
+enum target_change {
+	TARGET_IS_ANOTHER,	  /* seen before anything was done to it */
+	TARGET_CHANGED_MEANWHILE, /* what was done to it before is gone with that program */
+	TARGET_CHANGES_ALWAYS,	  /* at each look it was another one */
+};
+/*
+ * Fills d with exit 6 "program-changed" and returns -ESTALE: it has executed another program
+ * (execve(2) changes neither pid nor start time), or loaded a library.
+ */
+int target_changed(const struct target *t, enum target_change how, struct diag *d);
 /*
  * A file of it ("/status") could not be read: it is gone, or we have no descriptor or memory left,
  * which must never be taken for its end. Fills d, returns a negative errno.

@@ -189,10 +189,7 @@ static int check_gone(struct run *r, int err)
 		changed = process_changed(p);
 	}
 	if (changed)
-		return diag_fail(&r->d, -ESTALE, HM_UNSAFE, "program-changed", "try again",
-				 "process %d has executed another program or loaded a library "
-				 "meanwhile",
-				 (int)p->t.pid);
+		return target_changed(&p->t, TARGET_CHANGED_MEANWHILE, &r->d);
 	return err;
 }
 

@@ -69,6 +69,24 @@ Test(target, opens_a_child)
 	cr_assert_eq(open_fds(), before);
 }
 
+/* One cause, whoever finds out. */
+Test(target, another_program_is_one_cause)
+{
+	const struct target t = { .pid = 7, .comm = "x" };
+	char before[sizeof(((struct diag *)0)->text)] = "";
+
+	for (int how = TARGET_IS_ANOTHER; how <= TARGET_CHANGES_ALWAYS; how++) {
+		struct diag d = { 0 };
+
+		cr_expect_eq(target_changed(&t, (enum target_change)how, &d), -ESTALE);
+		cr_expect_eq(d.exit, HM_UNSAFE);
+		cr_expect_str_eq(d.code, "program-changed");
+		cr_expect_eq(strncmp(d.text, "process 7 (x) ", 14), 0, "%s", d.text);
+		cr_expect_str_neq(d.text, before);
+		snprintf(before, sizeof(before), "%s", d.text);
+	}
+}
+
 Test(target, alive_without_a_pidfd)
 {
 	pid_t pid = child_start(child_sleep, NULL);

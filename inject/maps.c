@@ -177,24 +177,36 @@ bad:
 	return -EINVAL;
 }
 
-int maps_parse(const char *text, size_t len, struct maps *out)
+char *maps_copy(const char *text, size_t len)
 {
 	char *copy = malloc(len + 1);
 
-	memset(out, 0, sizeof(*out));
 	if (!copy)
-		return -ENOMEM;
+		return NULL;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	return parse_owned(copy, len, out);
+	return copy;
 }
 
-int maps_text(const struct target *t, const char *name, size_t max, char **text, size_t *len,
-	      struct diag *d)
+int maps_parse(const char *text, size_t len, struct maps *out)
+{
+	char *copy = maps_copy(text, len);
+
+	memset(out, 0, sizeof(*out));
+	return copy ? parse_owned(copy, len, out) : -ENOMEM;
+}
+
+int maps_text(const struct target *t, const char *name, const char *older, size_t max, char **text,
+	      size_t *len, struct diag *d)
 {
 	char path[32];
 	int r = proc_read(t->procfd, name, max, text, len);
 
+	/* so says a process that is gone, too */
+	if (r == -ENOENT && older) {
+		name = older;
+		r = proc_read(t->procfd, name, max, text, len);
+	}
 	if (!r)
 		return 0;
 	if (r == -ESRCH || !target_alive(t))
@@ -217,7 +229,7 @@ int maps_read(const struct target *t, struct maps *out, struct diag *d)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = maps_text(t, "maps", MAPS_MAX, &text, &len, d);
+	r = maps_text(t, "maps", NULL, MAPS_MAX, &text, &len, d);
 	if (r)
 		return r;
 	r = parse_owned(text, len, out);

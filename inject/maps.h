@@ -33,11 +33,14 @@ HM_MUST_CHECK int map_parse(char *line, struct map *out);
  * maps_free. */
 HM_MUST_CHECK int maps_parse(const char *text, size_t len, struct maps *out);
 /*
- * The text of /proc/PID/NAME ("maps", "smaps"), at most max bytes, which the caller frees. Errors:
- * gone (3), the cause of a refusal (4), more than max (5), no descriptor left of ours (10).
+ * The text of /proc/PID/NAME ("maps", "smaps"), at most max bytes, which the caller frees; of older
+ * (NULL: none) where the kernel has no file of that name. Errors: gone (3), the cause of a refusal
+ * (4), more than max (5), no descriptor left of ours (10).
  */
-HM_MUST_CHECK int maps_text(const struct target *t, const char *name, size_t max, char **text,
-			    size_t *len, struct diag *d);
+HM_MUST_CHECK int maps_text(const struct target *t, const char *name, const char *older, size_t max,
+			    char **text, size_t *len, struct diag *d);
+/* Pure: a copy of text with a NUL behind it, for a parser that keeps it; NULL without memory. */
+char *maps_copy(const char *text, size_t len);
 HM_MUST_CHECK int maps_read(const struct target *t, struct maps *out, struct diag *d);
 void maps_free(struct maps *m);
 /* The mapping that holds addr, or NULL. Binary search. */

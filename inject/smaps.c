@@ -192,14 +192,10 @@ static int parse_owned(char *text, size_t len, struct smaps *out)
 
 int smaps_parse(const char *text, size_t len, struct smaps *out)
 {
-	char *copy = malloc(len + 1);
+	char *copy = maps_copy(text, len);
 
 	memset(out, 0, sizeof(*out));
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	return parse_owned(copy, len, out);
+	return copy ? parse_owned(copy, len, out) : -ENOMEM;
 }
 
 int smaps_read(const struct target *t, struct smaps *out, struct diag *d)
@@ -209,7 +205,7 @@ int smaps_read(const struct target *t, struct smaps *out, struct diag *d)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = maps_text(t, "smaps", SMAPS_TEXT_MAX, &text, &len, d);
+	r = maps_text(t, "smaps", NULL, SMAPS_TEXT_MAX, &text, &len, d);
 	if (r)
 		return r;
 	r = parse_owned(text, len, out);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "permit.h"
+#include "maps.h"
 
 /* smaps_rollup is a page; smaps needs about 1.3 KiB for each mapping. */
 #define SMAPS_MAX ((size_t)512 << 20)
@@ -83,15 +83,9 @@ int usage_read(const struct target *t, struct usage *out, struct diag *d)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = proc_read(t->procfd, "smaps_rollup", SMAPS_MAX, &text, &len);
-	if (r == -ENOENT)
-		r = proc_read(t->procfd, "smaps", SMAPS_MAX, &text, &len);
-	if (r == -ESRCH || (r && !target_alive(t)))
-		return target_gone(t, d);
-	if (r == -EACCES || r == -EPERM)
-		return permit_explain(t, d);
+	r = maps_text(t, "smaps_rollup", "smaps", SMAPS_MAX, &text, &len, d);
 	if (r)
-		return target_unreadable(t, "/smaps_rollup", r, d);
+		return r;
 	r = usage_parse(text, out);
 	free(text);
 	if (r && !target_alive(t))

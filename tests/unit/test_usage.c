@@ -3,11 +3,13 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../../inject/maps.h"
 #include "child.h"
 
 Test(usage, rollup)
@@ -117,5 +119,48 @@ Test(usage, of_a_child_agrees_with_its_smaps)
 	child_end(pid);
 	cr_assert_eq(usage_read(&t, &u, &d), -ESRCH);
 	cr_assert_eq(d.exit, HM_GONE);
+	target_close(&t);
+}
+
+/* A directory with one file of it stands for /proc/PID of an older kernel. */
+static int old_kernel(char dir[], const char *text, size_t len)
+{
+	int at, fd;
+
+	cr_assert_not_null(mkdtemp(dir));
+	at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(at, "smaps", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	cr_assert_eq(write(fd, text, len), (ssize_t)len);
+	close(fd);
+	return at;
+}
+
+Test(usage, smaps_where_there_is_no_rollup)
+{
+	struct diag d = { 0 };
+	struct target t = { .procfd = -1 };
+	pid_t pid = child_start(child_sleep, NULL);
+	size_t len, got;
+	char *text = fixture_read("proc/smaps", &len), *large;
+	struct usage u;
+	char dir[] = "/tmp/heapmedic-usage-XXXXXX";
+	int real;
+
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	real = t.procfd;
+	t.procfd = old_kernel(dir, text, len);
+	cr_assert_eq(usage_read(&t, &u, &d), 0, "%s", d.text);
+	cr_expect_eq(u.rss, 108 * 1024);
+	/* what is too large is told alike, whoever asked for it */
+	cr_expect_eq(maps_text(&t, "smaps_rollup", "smaps", len - 1, &large, &got, &d), -EFBIG);
+	cr_expect_eq(d.exit, HM_UNSUPPORTED);
+	cr_expect_str_eq(d.code, "maps-too-large");
+	cr_expect_not_null(strstr(d.text, "/smaps is"), "%s", d.text);
+	free(text);
+	cr_expect_eq(unlinkat(t.procfd, "smaps", 0), 0);
+	cr_expect_eq(rmdir(dir), 0);
+	close(t.procfd);
+	t.procfd = real;
+	child_end(pid);
 	target_close(&t);
 }

@@ -294,7 +294,7 @@ int glibc_mallopt(struct process *p, const struct mallopt_fact *f, long value, i
 
 	*rc = 0;
 	if (!a)
-		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-glibc",
+		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-glibc-malloc",
 				 "`check` shows which allocator the target uses",
 				 "glibc's malloc is not in use in the target");
 	err = mallopt_value_check(f, value, d);

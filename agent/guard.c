@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "../inject/cause.h"
 #include "../inject/clock.h"
 #include "glibc_live.h"
 
@@ -200,24 +201,18 @@ int guard_judge(struct process *p, const struct glibc_picture *pic, struct guard
 
 int guard_refuse(const struct process *p, const struct glibc_fault *f, struct diag *d)
 {
-	char where[128], what[160], hint[200];
+	char where[128], what[160];
 
-	snprintf(hint, sizeof(hint),
-		 "restart it; `gcore %d` keeps the evidence; call nothing that walks free memory "
-		 "(malloc_trim, malloc_info, malloc_stats)",
-		 (int)p->t.pid);
-	return diag_fail(d, -EBADMSG, HM_UNSAFE, "damaged-heap", hint,
-			 "the heap of process %d is damaged: %s: %s; nothing was touched",
-			 (int)p->t.pid, glibc_fault_where(f, where, sizeof(where)),
-			 glibc_fault_text(f, what, sizeof(what)));
+	return cause_fail(d, -EBADMSG, CAUSE_DAMAGED_HEAP,
+			  "the heap of process %d is damaged: %s: %s; nothing was touched",
+			  (int)p->t.pid, glibc_fault_where(f, where, sizeof(where)),
+			  glibc_fault_text(f, what, sizeof(what)));
 }
 
 int guard_refuse_stuck(const struct process *p, const struct guard *g, struct diag *d)
 {
-	return diag_fail(
-		d, -EBUSY, HM_UNSAFE, "arena-locked",
-		"look with `bt` for a thread inside malloc that does not get on (stopped by "
-		"a debugger?), and try again",
+	return cause_fail(
+		d, -EBUSY, CAUSE_ARENA_LOCKED,
 		"the lock of arena %u (0x%llx) of process %d is held by somebody who does "
 		"not get on: a call would wait for it; nothing was touched",
 		g->stuck, (unsigned long long)g->stuck_at, (int)p->t.pid);

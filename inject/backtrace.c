@@ -23,7 +23,7 @@ static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
 	switch (rc) {
 	case -ESRCH:
 		return target_alive(t)
-			       ? diag_fail(d, rc, HM_GONE, "no-thread", "`threads` lists them",
+			       ? diag_fail(d, rc, HM_GONE, "no-such-thread", "`threads` lists them",
 					   "process %d has no thread %d", t->pid, tid)
 			       : target_gone(t, d);
 	case -EPERM:

@@ -80,6 +80,12 @@
 	/* is it safe, and is there room */                                                        \
 	X(STOPPED, "stopped", HM_UNSAFE, "let it go on first (kill -CONT PID)")                    \
 	X(PROGRAM_CHANGED, "program-changed", HM_UNSAFE, "try again")                              \
+	X(DAMAGED_HEAP, "damaged-heap", HM_UNSAFE,                                                 \
+	  "restart it; `gcore PID` keeps the evidence; call nothing that walks free memory "       \
+	  "(malloc_trim, malloc_info, malloc_stats)")                                              \
+	X(ARENA_LOCKED, "arena-locked", HM_UNSAFE,                                                 \
+	  "look with `bt` for a thread inside malloc that does not get on (stopped by a "          \
+	  "debugger?), and try again")                                                             \
 	X(NO_CANDIDATE, "no-candidate", HM_UNSAFE,                                                 \
 	  "try again: the threads may be elsewhere then; `threads` says more")                     \
 	X(NO_SAFE_POINT, "no-safe-point", HM_UNSAFE,                                               \

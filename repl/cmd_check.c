@@ -357,10 +357,8 @@ static int find_cause(const struct findings *f, struct process *p, struct diag *
 	if (f->heap.stuck_at)
 		return guard_refuse_stuck(f->p, &f->heap, d);
 	if (!f->best)
-		return diag_fail(
-			d, -EBUSY, HM_UNSAFE, "no-candidate",
-			"try again: the threads may be elsewhere then; `threads` says more",
-			"none of the %zu threads can be borrowed now", count_threads(f));
+		return cause_fail(d, -EBUSY, CAUSE_NO_CANDIDATE,
+				  "none of the %zu threads can be borrowed now", count_threads(f));
 	return f->held ? process_rehearse(p, d) : 0;
 }
 

@@ -3,19 +3,23 @@
 #include "../../inject/cause.h"
 
 #include <criterion/criterion.h>
+#include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADING "## Why not: causes and remedies"
+#define CAUSES_HEADING "## Why not: causes and remedies"
+#define OTHERS_HEADING "## Other words in `error.code`"
+#define MOST	       200
 
-/* One row of README's table: "| `code` | exit | what it means | remedy |". */
+/* One row of README's tables: "| `code` | exit | what it means | remedy |". */
 struct row {
 	char code[64], exit[8], meaning[512], remedy[512];
+	bool said; /* met in the sources */
 };
 
-static struct row rows[2 * CAUSES];
+static struct row rows[MOST];
 static size_t n_rows;
 
 static char *trim_cell(char *s)
@@ -50,7 +54,8 @@ static bool take_row(char *line, struct row *r)
 	return true;
 }
 
-static void read_table(void)
+/* Adds the rows of the table below that heading. */
+static void read_table(const char *heading)
 {
 	FILE *f = fopen("README.md", "re");
 	char line[2048];
@@ -59,19 +64,19 @@ static void read_table(void)
 	cr_assert_not_null(f, "README.md is not here: run the tests from the top directory");
 	while (fgets(line, sizeof(line), f)) {
 		if (strncmp(line, "## ", 3) == 0)
-			inside = strncmp(line, HEADING, strlen(HEADING)) == 0;
+			inside = strncmp(line, heading, strlen(heading)) == 0;
 		if (!inside || strncmp(line, "| `", 3) != 0)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		cr_assert_lt(n_rows, 2 * CAUSES);
+		cr_assert_lt(n_rows, MOST);
 		cr_assert(take_row(line, &rows[n_rows++]), "no row of four cells: %s", line);
 	}
 	fclose(f);
 }
 
-static const struct row *find_row(const char *code)
+static struct row *find_row(const char *code)
 {
-	const struct row *found = NULL;
+	struct row *found = NULL;
 
 	for (size_t i = 0; i < n_rows; i++) {
 		if (strcmp(rows[i].code, code) != 0)
@@ -84,7 +89,7 @@ static const struct row *find_row(const char *code)
 
 Test(cause, readme_has_each_with_its_exit_code_and_remedy)
 {
-	read_table();
+	read_table(CAUSES_HEADING);
 	for (int i = 0; i < CAUSES; i++) {
 		const struct cause_row *c = cause_row((enum cause)i);
 		const struct row *r = find_row(c->code);
@@ -120,4 +125,106 @@ Test(cause, each_has_a_code_of_its_own)
 		cr_expect_eq(d.exit, a->exit);
 	}
 	cr_expect_null(cause_row(CAUSES));
+}
+
+/* ---- codes without a row in cause.h */
+
+static const struct {
+	const char *name;
+	enum hm_exit exit;
+} exits[] = {
+	{ "HM_GONE,", HM_GONE },
+	{ "HM_NOT_PERMITTED,", HM_NOT_PERMITTED },
+	{ "HM_UNSUPPORTED,", HM_UNSUPPORTED },
+	{ "HM_UNSAFE,", HM_UNSAFE },
+	{ "HM_UNMET,", HM_UNMET },
+	{ "HM_RUNNING,", HM_RUNNING },
+	{ "HM_DIED,", HM_DIED },
+};
+
+static bool is_cause(const char *code)
+{
+	for (int i = 0; i < CAUSES; i++)
+		if (strcmp(cause_row((enum cause)i)->code, code) == 0)
+			return true;
+	return false;
+}
+
+/* "5", or "1, 5". */
+static bool has_exit(const struct row *r, enum hm_exit exit)
+{
+	for (const char *at = r->exit; at; at = strchr(at, ',')) {
+		at += strspn(at, ", ");
+		if (strtol(at, NULL, 10) == (long)exit)
+			return true;
+	}
+	return false;
+}
+
+static void check_code(const char *file, const char *code, enum hm_exit exit)
+{
+	struct row *r = find_row(code);
+
+	cr_expect_not(is_cause(code), "%s: %s has a row in cause.h: cause_fail", file, code);
+	cr_expect_not_null(r, "%s: README does not explain %s (exit %d)", file, code, (int)exit);
+	if (!r)
+		return;
+	r->said = true;
+	cr_expect(has_exit(r, exit), "%s: %s with exit %d, README says %s", file, code, (int)exit,
+		  r->exit);
+}
+
+static char *read_source(const char *file)
+{
+	FILE *f = fopen(file, "re");
+	char *text = calloc(1, 1 << 20);
+
+	cr_assert(f && text, "%s", file);
+	cr_assert_lt(fread(text, 1, 1 << 20, f), 1 << 20);
+	fclose(f);
+	return text;
+}
+
+/* An exit code that is followed by a word: diag_fail(d, err, HM_UNSAFE, "word", ...). */
+static unsigned scan_source(const char *file)
+{
+	char *text = read_source(file);
+	unsigned found = 0;
+
+	for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++)
+		for (char *at = strstr(text, exits[i].name); at; at = strstr(at, exits[i].name)) {
+			char code[64];
+
+			at += strlen(exits[i].name);
+			if (sscanf(at, " \"%63[^\"]\"", code) != 1)
+				continue;
+			check_code(file, code, exits[i].exit);
+			found++;
+		}
+	free(text);
+	return found;
+}
+
+/* What a user can meet is in one of the tables, with the exit code that it has. */
+Test(cause, readme_has_the_other_codes_too)
+{
+	unsigned found = 0;
+	size_t first;
+	glob_t g;
+
+	read_table(CAUSES_HEADING);
+	first = n_rows;
+	read_table(OTHERS_HEADING);
+	cr_assert_eq(glob("inject/*.c", 0, NULL, &g), 0);
+	cr_assert_eq(glob("agent/*.c", GLOB_APPEND, NULL, &g), 0);
+	cr_assert_eq(glob("repl/*.c", GLOB_APPEND, NULL, &g), 0);
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		found += scan_source(g.gl_pathv[i]);
+	globfree(&g);
+	cr_expect_gt(found, 30, "%u", found);
+	/* --passive and --read-only are refused in one place, for their option's name */
+	for (size_t i = first; i < n_rows; i++)
+		cr_expect(rows[i].said || !strcmp(rows[i].code, "passive") ||
+				  !strcmp(rows[i].code, "read-only"),
+			  "nobody says %s", rows[i].code);
 }

@@ -44,6 +44,8 @@ void waited_prepare(struct waited *w, const struct target *t, const struct threa
 	w->common = clock_is_common();
 	if (!th->in_syscall)
 		return;
+	w->call = (struct waited_call){ .nr = th->nr, .sp = th->sp, .pc = th->pc };
+	memcpy(w->call.arg, th->arg, sizeof(w->call.arg));
 	if (th->nr == SYS_poll && (int)th->arg[2] > 0)
 		slept_measure(t->procfd, th->tid, &w->slept);
 	form = timeout_form(th->nr, th->arg, &which);
@@ -166,6 +168,20 @@ static bool caller_knows(const struct waited *w, const struct target *t, const a
 	       liveness_caller_knows(read_code, (void *)(uintptr_t)t, to);
 }
 
+/*
+ * A thread that is stopped on its way into its next wait has given up its CPU once, as one that was
+ * stopped in the wait that was measured: the sleep is that of the latter.
+ */
+static bool is_call_measured(const struct waited *w, const arch_regs *regs)
+{
+	bool same =
+		w->nr == w->call.nr && arch_pc(regs) == w->call.pc && arch_sp(regs) == w->call.sp;
+
+	for (unsigned i = 0; i < 6; i++)
+		same &= arch_syscall_arg(regs, i) == w->call.arg[i];
+	return same;
+}
+
 void waited_stop(struct waited *w, const struct target *t, const struct tracee *th, arch_regs *regs)
 {
 	uint64_t now = clock_now(), arg[6];
@@ -175,6 +191,8 @@ void waited_stop(struct waited *w, const struct target *t, const struct tracee *
 	w->asleep_ns = 0;
 	if (!restart_interrupted(regs, &w->nr))
 		return;
+	if (!is_call_measured(w, regs))
+		w->slept.ns = 0;
 	if (w->nr == SYS_poll)
 		w->asleep_ns = slept_until_stop(t->procfd, th->tid, &w->slept, th->stopped_at);
 	w->anew = timeout_of_socket(w->nr) && arch_result(regs) == -EINTR;

@@ -21,10 +21,14 @@
 struct waited {
 	/* before the stop */
 	struct slept slept;
+	struct waited_call {
+		long nr;
+		uint64_t arg[6], sp, pc;
+	} call; /* that it was in when its sleep was measured */
 	bool filtered;
-	bool common; /* clock_is_common: an end that is noted means the same to the next run */
-	uint64_t pc;
-	unsigned looked;      /* for which argument */
+	bool common;	 /* clock_is_common: an end that is noted means the same to the next run */
+	uint64_t pc;	 /* that code below is of */
+	unsigned looked; /* for which argument */
 	struct liveness code; /* what it reads from there on */
 	/* since the stop */
 	enum timeout_form form;

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -270,4 +271,60 @@ Test(waited, a_clock_that_is_shifted)
 	cr_expect_geq(s->took, TIMEOUT_MS_WANTED * NS_PER_MS, "early");
 	target_close(&t);
 	child_end(pid);
+}
+
+/* ---- a sleep counts only for the wait that it was measured of */
+
+static void poll_long(void *unused)
+{
+	(void)unused;
+	poll(NULL, 0, 100000);
+	_exit(1);
+}
+
+enum change { SAME, OTHER_TIMEOUT, OTHER_STACK, OTHER_PLACE };
+
+/* How long it has waited, when it was seen in that call before it was stopped. */
+static uint64_t waited_by(enum change change)
+{
+	pid_t pid = child_start(poll_long, NULL);
+	arch_regs regs, back;
+	struct diag d = { 0 };
+	struct tracee tr;
+	struct waited w;
+	struct thread th;
+	struct target t;
+	sigset_t old;
+	uint64_t ns;
+
+	cr_assert(child_reach_call(pid, pid, SYS_poll));
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	clock_sleep(20 * NS_PER_MS);
+	cr_assert_eq(thread_read(&t, pid, &th), 0);
+	th.arg[2] -= change == OTHER_TIMEOUT;
+	th.sp += change == OTHER_STACK ? 16U : 0U;
+	th.pc += change == OTHER_PLACE;
+	waited_prepare(&w, &t, &th, false);
+	if (!w.slept.ns)
+		cr_skip_test("this kernel shows no /proc/PID/task/TID/sched");
+	wait_begin(&old);
+	cr_assert_eq(tracee_seize(&tr, pid, PTRACE_O_TRACESYSGOOD), 0);
+	cr_assert_eq(tracee_stop(&tr, clock_now() + 10 * NS_PER_SEC), 0);
+	cr_assert_eq(tracee_regs(&tr, &regs), 0);
+	waited_stop(&w, &t, &tr, &regs);
+	ns = waited_so_far(&w);
+	waited_regs(&w, &regs, &back);
+	cr_assert_eq(tracee_set_regs(&tr, &back), 0);
+	cr_assert_eq(tracee_detach(&tr, 0), 0);
+	wait_end(&old);
+	target_close(&t);
+	child_end(pid);
+	return ns;
+}
+
+Test(waited, the_sleep_of_another_wait_is_none_of_this_one)
+{
+	cr_expect_gt(waited_by(SAME), 10 * NS_PER_MS);
+	for (enum change c = OTHER_TIMEOUT; c <= OTHER_PLACE; c++)
+		cr_expect_eq(waited_by(c), 0, "%d", (int)c);
 }

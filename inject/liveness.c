@@ -395,14 +395,24 @@ static void visit(struct walk *w, struct place p, uint64_t addr)
 		w->at[w->n++] = p;
 }
 
-static void look_at_operand(const struct insn *in, struct liveness *out)
+/*
+ * Displacements count from where the stack pointer is at p; the zone is below where it was at the
+ * call. What the function stores there itself after it has made room is taken for a read, too.
+ */
+static void look_at_operand(const struct insn *in, const struct place *p, struct liveness *out)
 {
-	if (in->base == RSP && (in->disp < 0 || in->indexed))
+	int64_t disp = in->disp;
+
+	if (in->base != RSP && in->base != RBP)
+		return;
+	if (in->indexed)
 		out->zone_unread = false;
-	if (in->base == RBP && in->indexed)
-		out->zone_unread = false;
-	if (in->base == RBP && in->disp < out->lowest)
-		out->lowest = in->disp;
+	if (in->base == RSP)
+		disp += p->sp;
+	if (in->base == RSP && !p->from_frame)
+		out->zone_unread = out->zone_unread && disp >= 0;
+	else if (disp < out->lowest)
+		out->lowest = (int32_t)disp;
 }
 
 static void follow_sp(struct walk *w, struct place *p, const struct insn *in)
@@ -472,7 +482,7 @@ void liveness_look(liveness_reader read, void *context, uint64_t pc, unsigned ar
 		if (in.writes & BIT(arg_register[arg]))
 			p.arg = false;
 		if (p.zone)
-			look_at_operand(&in, out);
+			look_at_operand(&in, &p, out);
 		follow_sp(&w, &p, &in);
 		go_on(&w, p, &in, out);
 	}

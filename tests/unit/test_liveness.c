@@ -194,12 +194,23 @@ Test(liveness, the_red_zone)
 	const uint8_t lea[] = { 0x48, 0x8d, 0x44, 0x24, 0xc0, 0xc3 }; /* lea -64(%rsp),%rax */
 	const uint8_t indexed[] = { 0x8b, 0x04, 0xc4, 0xc3 };	      /* mov (%rsp,%rax,8),%eax */
 	const uint8_t frame[] = { 0x8b, 0x45, 0xec, 0xc9, 0xc3 };     /* mov -20(%rbp),%eax */
+	/* sub $24,%rsp; mov D(%rsp),%eax; add $24,%rsp; ret */
+	const uint8_t lower[] = { 0x48, 0x83, 0xec, 0x18, 0x8b, 0x44, 0x24,
+				  0x10, 0x48, 0x83, 0xc4, 0x18, 0xc3 };
+	const uint8_t own[] = { 0x48, 0x83, 0xec, 0x18, 0x8b, 0x44, 0x24,
+				0x18, 0x48, 0x83, 0xc4, 0x18, 0xc3 };
+	/* mov %rbp,%rsp; sub $16,%rsp; mov 4(%rsp),%eax; leave; ret */
+	const uint8_t by_frame[] = { 0x48, 0x89, 0xec, 0x48, 0x83, 0xec, 0x10,
+				     0x8b, 0x44, 0x24, 0x04, 0xc9, 0xc3 };
 	const uint8_t late[] = { 0x31, 0xd2, 0x8b, 0x45, 0xe0, 0x5d, 0xc3 };
 
 	cr_expect(look(above, sizeof(above), R10).zone_unread);
 	cr_expect_not(look(below, sizeof(below), R10).zone_unread);
 	cr_expect_not(look(lea, sizeof(lea), R10).zone_unread);
 	cr_expect_not(look(indexed, sizeof(indexed), R10).zone_unread);
+	cr_expect_not(look(lower, sizeof(lower), R10).zone_unread, "room made of the zone");
+	cr_expect(look(own, sizeof(own), R10).zone_unread, "above it");
+	cr_expect_eq(look(by_frame, sizeof(by_frame), R10).lowest, -12);
 	cr_expect_eq(look(frame, sizeof(frame), R10).lowest, -20);
 	cr_expect_eq(look(late, sizeof(late), RDX).lowest, -32,
 		     "the register is overwritten, the zone is still looked for");

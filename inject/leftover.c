@@ -38,8 +38,7 @@ struct found {
 	uint64_t base, end;
 	size_t first, last;
 	bool used;
-	pid_t lent;   /* the thread that was borrowed for it; 0: not known */
-	uint64_t ran; /* its CPU time when it was first seen running, ns */
+	struct lent lent;
 };
 
 /* From the end of our code to the application's a borrowed thread needs microseconds of CPU. */
@@ -124,11 +123,15 @@ static uint64_t cpu_time(const struct target *t, pid_t tid)
 	return ns;
 }
 
-/*
- * Where a running thread is nobody can see. One that was borrowed, and whose tracer has died, may
- * wait for a CPU with its way out of the region before it, for as long as the machine is busy: the
- * region stays until it has been seen asleep, or has run for longer than the way takes.
- */
+bool leftover_may_be_inside(struct lent *l, char state, uint64_t ran_ns)
+{
+	if (state != 'R')
+		return false;
+	if (!l->ran)
+		l->ran = ran_ns;
+	return ran_ns <= l->ran + WAY_OUT_NS;
+}
+
 static void mark_lent(const struct target *t, struct found *f, const struct threads *list,
 		      bool last)
 {
@@ -136,22 +139,16 @@ static void mark_lent(const struct target *t, struct found *f, const struct thre
 		const struct thread *th = &list->v[i];
 		uint64_t ran;
 
-		if (th->tid != f->lent)
+		if (th->tid != f->lent.tid)
 			continue;
-		if (th->state != 'R') {
-			f->lent = 0;
-			return;
-		}
-		ran = cpu_time(t, th->tid);
-		if (!f->ran)
-			f->ran = ran;
-		if (ran > f->ran + WAY_OUT_NS)
-			f->lent = 0;
+		ran = th->state == 'R' ? cpu_time(t, th->tid) : 0;
+		if (!leftover_may_be_inside(&f->lent, th->state, ran))
+			f->lent.tid = 0;
 		else if (last)
 			f->used = true;
 		return;
 	}
-	f->lent = 0; /* it has ended */
+	f->lent.tid = 0; /* it has ended */
 }
 
 static bool any_unused(const struct found *v, size_t n)
@@ -180,7 +177,7 @@ static int watch(const struct target *t, struct found *v, size_t n, pid_t *tid)
 			return rc;
 		mark(v, n, &list, tid);
 		for (size_t i = 0; i < n; i++)
-			if (v[i].lent)
+			if (v[i].lent.tid)
 				mark_lent(t, &v[i], &list, s + 1 == SAMPLES);
 		if (anybody_traced(t, &list))
 			all_used(v, n);
@@ -229,7 +226,7 @@ static size_t find_all(const struct target *t, const struct maps *maps, struct f
 		};
 		if (read_block(t->pid, base, &b)) {
 			v[n].used = b.boot_state == HM_BOOT_RUNNING;
-			v[n].lent = b.lent_tid;
+			v[n].lent.tid = b.lent_tid;
 		}
 		n++;
 	}

@@ -45,6 +45,8 @@ static const struct column columns[] = {
 	{ "THREADS", true },  { "FLAGS", false },
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+/* Left out first where there is no room: free is what is not in use, and top a part of it. */
+static const unsigned optional[] = { 7 /* TOP */, 8 /* THREADS */, 3 /* FREE */ };
 
 /* "moving,damaged: bin 35, chunk 0x7f0000001230: impossible size 0x41" */
 static void flags_text(const struct glibc_arena_plan *a, char *buf, size_t size)
@@ -138,6 +140,7 @@ static int print_arenas(const struct context *c, const struct glibc_arenas *a, b
 
 	if (!t)
 		return -ENOMEM;
+	table_optional(t, optional, sizeof(optional) / sizeof(optional[0]));
 	for (size_t i = 0; i < shown; i++)
 		print_row(t, &plan->arena[i], false, c->set.bytes);
 	print_row(t, &plan->total, true, c->set.bytes);

@@ -226,21 +226,30 @@ static const char *held_text(const struct held *h, char *buf, size_t size)
 static void trim_line(const struct context *c, const struct trim_report *t)
 {
 	bool raw = c->set.bytes;
-	char before[SIZE_TEXT], after[SIZE_TEXT], delta[SIZE_TEXT], call[SIZE_TEXT], held[120];
-	char predicted[SIZE_TEXT];
-	int64_t rss = (int64_t)t->after.rss - (int64_t)t->before.rss;
+	char before[SIZE_TEXT], after[SIZE_TEXT], delta[SIZE_TEXT], call[SIZE_TEXT];
+	char rss[160], predicted[64], took[64], held[120];
+	int64_t by = (int64_t)t->after.rss - (int64_t)t->before.rss;
+	const char *parts[4];
 	uint64_t ns = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < t->parts; i++)
 		ns += t->part[i].duration_ns;
-	fprintf(c->sink->out, "rss %s -> %s (%s%s%s), %s%s%scall %s, %s\n",
-		text_size_fine(before, t->before.rss, raw),
-		text_size_fine(after, t->after.rss, raw),
-		rss < 0 ? sink_paint(c->sink, PAINT_GOOD) : "", text_delta(delta, rss, raw),
-		rss < 0 ? sink_plain(c->sink) : "", predicted_word(&t->predicted),
-		t->predicted.known ? text_delta(predicted, -(int64_t)t->predicted.bytes, raw) : "",
-		t->predicted.known ? ", " : "", time_format(ns, call),
-		held_text(&t->held, held, sizeof(held)));
+	snprintf(rss, sizeof(rss), "rss %s -> %s (%s%s%s)",
+		 text_size_fine(before, t->before.rss, raw),
+		 text_size_fine(after, t->after.rss, raw),
+		 by < 0 ? sink_paint(c->sink, PAINT_GOOD) : "", text_delta(delta, by, raw),
+		 by < 0 ? sink_plain(c->sink) : "");
+	parts[n++] = rss;
+	if (t->predicted.known) {
+		snprintf(predicted, sizeof(predicted), "%s%s", predicted_word(&t->predicted),
+			 text_delta(delta, -(int64_t)t->predicted.bytes, raw));
+		parts[n++] = predicted;
+	}
+	snprintf(took, sizeof(took), "call %s", time_format(ns, call));
+	parts[n++] = took;
+	parts[n++] = held_text(&t->held, held, sizeof(held));
+	sink_parts(c->sink, parts, n);
 	if (t->before.swap || t->after.swap)
 		fprintf(c->sink->out, "swap %s -> %s\n",
 			text_size_fine(before, t->before.swap, raw),

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static bool color_fits(FILE *out)
@@ -47,6 +48,45 @@ const char *sink_paint(const struct sink *s, enum paint p)
 const char *sink_plain(const struct sink *s)
 {
 	return s->color ? "\033[0m" : "";
+}
+
+unsigned sink_width(const struct sink *s)
+{
+	struct winsize w;
+	int fd = fileno(s->out);
+
+	if (fd < 0 || ioctl(fd, TIOCGWINSZ, &w))
+		return 0;
+	return w.ws_col;
+}
+
+/* As a terminal shows it: without the escape sequences of sink_paint. */
+static size_t visible(const char *text)
+{
+	size_t n = 0;
+
+	for (const char *at = text; *at; at++)
+		if (*at == '\033' && strchr(at, 'm'))
+			at = strchr(at, 'm');
+		else
+			n++;
+	return n;
+}
+
+void sink_parts(const struct sink *s, const char *const *parts, size_t n)
+{
+	size_t width = sink_width(s), used = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		/* with the comma behind it, and what is before it */
+		size_t len = visible(parts[i]) + (i + 1 < n);
+		bool fits = !width || used + 1 + len <= width;
+
+		if (i)
+			fputs(fits ? " " : "\n  ", s->out);
+		used = i && !fits ? 2 + len : used + (i > 0) + len;
+		fprintf(s->out, "%s%s", parts[i], i + 1 < n ? "," : "\n");
+	}
 }
 
 void sink_text(FILE *out, const char *text, size_t len)

@@ -33,6 +33,14 @@ enum paint { PAINT_GOOD, PAINT_BAD, PAINT_WARN, PAINT_HEAD };
 const char *sink_paint(const struct sink *s, enum paint p);
 const char *sink_plain(const struct sink *s);
 
+/*
+ * How many columns out has, 0 where it is no terminal: then nothing is left out or broken, so that
+ * whoever reads it later finds it whole. Asked anew each time: a window changes.
+ */
+unsigned sink_width(const struct sink *s);
+/* One line of parts with ", " between them; in a narrow terminal it goes on below, indented. */
+void sink_parts(const struct sink *s, const char *const *parts, size_t n);
+
 /* Text of the target: control characters other than newline and tab, and bytes that are not
  * ASCII, come out escaped, so that no target can drive the operator's terminal. */
 void sink_text(FILE *out, const char *text, size_t len);
@@ -53,6 +61,9 @@ struct table;
 struct table *table_new(const struct column *columns, size_t n); /* NULL: no memory */
 /* cells: as many as columns, NULL is "". An allocation that fails is remembered. */
 void table_row(struct table *t, const char *const *cells);
+/* Where the terminal is too narrow, columns are left out in this order until the table fits.
+ * order must stay valid. */
+void table_optional(struct table *t, const unsigned *order, size_t n);
 /* -ENOMEM if a row is missing, else 0. Trailing blanks are never written. */
 HM_MUST_CHECK int table_print(const struct table *t, const struct sink *s);
 void table_free(struct table *t);

@@ -2,6 +2,7 @@
 #include "sink.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,13 @@ struct table {
 	size_t n;
 	char **cells; /* n per row */
 	size_t rows, cap;
+	const unsigned *optional; /* columns, the one to be left out first */
+	size_t optionals;
 	bool failed;
 };
+
+#define LEFT_OUT SIZE_MAX /* width of a column */
+#define GAP	 2U
 
 struct table *table_new(const struct column *columns, size_t n)
 {
@@ -72,6 +78,28 @@ static size_t column_width(const struct table *t, size_t col)
 	return width;
 }
 
+void table_optional(struct table *t, const unsigned *order, size_t n)
+{
+	t->optional = order;
+	t->optionals = n;
+}
+
+static size_t whole_width(const struct table *t, const size_t *width)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (width[i] != LEFT_OUT)
+			sum += width[i] + (sum ? GAP : 0);
+	return sum;
+}
+
+static void leave_out(const struct table *t, size_t *width, unsigned fit)
+{
+	for (size_t i = 0; fit && i < t->optionals && whole_width(t, width) > fit; i++)
+		width[t->optional[i]] = LEFT_OUT;
+}
+
 /* One line: pad is written late, so that nothing trails. */
 static void print_line(const struct table *t, const size_t *width, const char *const *text,
 		       FILE *out)
@@ -79,12 +107,14 @@ static void print_line(const struct table *t, const size_t *width, const char *c
 	size_t pad = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
-		size_t len = strlen(text[i]);
-		size_t before = t->columns[i].right ? width[i] - len : 0;
+		size_t len = strlen(text[i]), before;
 
+		if (width[i] == LEFT_OUT)
+			continue;
+		before = t->columns[i].right ? width[i] - len : 0;
 		if (len)
 			fprintf(out, "%*s%s", (int)(pad + before), "", text[i]);
-		pad = (len ? 0 : pad + before) + width[i] - len - before + 2;
+		pad = (len ? 0 : pad + before) + width[i] - len - before + GAP;
 	}
 	putc('\n', out);
 }
@@ -100,6 +130,7 @@ int table_print(const struct table *t, const struct sink *s)
 		line[i] = t->columns[i].title;
 	}
 	if (!err) {
+		leave_out(t, width, sink_width(s));
 		fputs(sink_paint(s, PAINT_HEAD), s->out);
 		print_line(t, width, line, s->out);
 		fputs(sink_plain(s), s->out);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "../../repl/sink.h"
@@ -66,6 +68,120 @@ Test(sink, table_with_an_empty_cell_keeps_its_columns)
 				 "a   bbb  22\n");
 	table_free(t);
 	free(c.text);
+}
+
+/* ---- a terminal of so many columns */
+
+struct screen {
+	struct sink s;
+	int master;
+};
+
+static void screen_begin(struct screen *x, unsigned short columns, enum color_when color)
+{
+	const struct winsize w = { .ws_row = 25, .ws_col = columns };
+	int slave;
+	FILE *f;
+
+	x->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	cr_assert_geq(x->master, 0);
+	cr_assert_eq(grantpt(x->master) | unlockpt(x->master), 0);
+	slave = open(ptsname(x->master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	cr_assert_geq(slave, 0);
+	f = fdopen(slave, "w");
+	cr_assert_not_null(f);
+	cr_assert_eq(ioctl(fileno(f), TIOCSWINSZ, &w), 0);
+	sink_init(&x->s, f, f, color);
+}
+
+/* What was shown, with plain ends of lines. */
+static void screen_end(struct screen *x, char *buf, size_t size)
+{
+	size_t n = 0, k = 0;
+	ssize_t got;
+
+	cr_assert_eq(sink_flush(&x->s), 0);
+	fclose(x->s.out);
+	while (n < size - 1 && (got = read(x->master, buf + n, size - 1 - n)) > 0)
+		n += (size_t)got;
+	for (size_t i = 0; i < n; i++)
+		if (buf[i] != '\r')
+			buf[k++] = buf[i];
+	buf[k] = '\0';
+	close(x->master);
+}
+
+static void show_table(const struct sink *s)
+{
+	static const struct column columns[] = {
+		{ "NAME", false }, { "SIZE", true }, { "MORE", true }, { "NOTE", false }
+	};
+	static const unsigned optional[] = { 2, 1 };
+	struct table *t = table_new(columns, 4);
+
+	cr_assert_not_null(t);
+	table_optional(t, optional, 2);
+	table_row(t, (const char *const[]){ "a", "12", "345", "x" });
+	cr_assert_eq(table_print(t, s), 0);
+	table_free(t);
+}
+
+Test(sink, table_fits_the_terminal)
+{
+	static const struct {
+		unsigned short columns;
+		const char *want;
+	} cases[] = {
+		{ 22, "NAME  SIZE  MORE  NOTE\na       12   345  x\n" },
+		{ 21, "NAME  SIZE  NOTE\na       12  x\n" },
+		{ 16, "NAME  SIZE  NOTE\na       12  x\n" },
+		{ 15, "NAME  NOTE\na     x\n" },
+		{ 3, "NAME  NOTE\na     x\n" },
+		{ 0, "NAME  SIZE  MORE  NOTE\na       12   345  x\n" },
+	};
+	struct capture c;
+	char got[256];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct screen x;
+
+		screen_begin(&x, cases[i].columns, COLOR_NEVER);
+		show_table(&x.s);
+		screen_end(&x, got, sizeof(got));
+		cr_expect_str_eq(got, cases[i].want, "%u columns", cases[i].columns);
+	}
+	capture_begin(&c);
+	cr_expect_eq(sink_width(&c.s), 0);
+	show_table(&c.s);
+	capture_end(&c);
+	cr_expect_str_eq(c.text, cases[0].want, "what is no terminal gets all");
+	free(c.text);
+}
+
+Test(sink, a_line_goes_on_below)
+{
+	static const char *const parts[] = { "rss 1 -> 2 (\033[32m-1\033[0m)", "predicted -1",
+					     "call 3 ms" };
+	static const struct {
+		unsigned short columns;
+		const char *want;
+	} cases[] = {
+		{ 0, "rss 1 -> 2 (\033[32m-1\033[0m), predicted -1, call 3 ms\n" },
+		{ 40, "rss 1 -> 2 (\033[32m-1\033[0m), predicted -1, call 3 ms\n" },
+		{ 39, "rss 1 -> 2 (\033[32m-1\033[0m), predicted -1,\n  call 3 ms\n" },
+		{ 24, "rss 1 -> 2 (\033[32m-1\033[0m),\n  predicted -1,\n  call 3 ms\n" },
+		{ 26, "rss 1 -> 2 (\033[32m-1\033[0m),\n  predicted -1, call 3 ms\n" },
+	};
+	char got[256];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct screen x;
+
+		screen_begin(&x, cases[i].columns, COLOR_ALWAYS);
+		sink_parts(&x.s, parts, 3);
+		screen_end(&x, got, sizeof(got));
+		cr_expect_str_eq(got, cases[i].want, "%u columns", cases[i].columns);
+	}
 }
 
 Test(sink, sizes)

@@ -8,8 +8,9 @@
 #include "../inject/diag.h"
 
 /*
- * malloc_info's XML, or the text of malloc_stats, as numbers. Pure. Units: bytes and counts; all 64
- * bit. As glibc counts: system and in_use are without mmapped chunks, thread caches are in use.
+ * malloc_info's XML (glibc_info_xml.h), or the text of malloc_stats (glibc_stats.h), as numbers.
+ * Pure. Units: bytes and counts; all 64 bit. As glibc counts: system and in_use are without mmapped
+ * chunks, thread caches are in use.
  */
 enum info_flag {
 	INFO_FREE_OVER_SYSTEM = 1, /* more free than the arena has */
@@ -36,22 +37,22 @@ struct glibc_info {
 	uint64_t mmapped, mmapped_count;
 	bool has_total;
 };
-/*
- * Parses the first malloc_info in text with expat: also with text glued around and between its
- * lines, with quotes escaped as in a JSON log, or cut (flagged: the arenas that are complete
- * count). Declarations of entities are refused. Where there is none, the text of malloc_stats (see
- * glibc_stats.h). The printed "rest" sizes contain the flag bits of each chunk's size field; they
- * are taken out where the rows say how many. -EINVAL with a diag (exit 1, "bad-malloc-info") when
- * there is neither, -ENOMEM. The caller ends out with glibc_info_free.
- */
-HM_MUST_CHECK int glibc_info_parse(const char *text, size_t len, struct glibc_info *out,
-				   struct diag *d);
+/* Hostile numbers do not wrap: the sum, at most UINT64_MAX. */
+static inline uint64_t info_add(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
 void glibc_info_free(struct glibc_info *i);
 /* "free-over-system", "wrapped" ...; "" for an unknown bit. */
 const char *info_flag_name(unsigned bit);
 /* Appends to out->arena, at most GLIBC_INFO_ARENAS (-E2BIG), -ENOMEM. */
 #define GLIBC_INFO_ARENAS ((size_t)65536)
 HM_MUST_CHECK int glibc_info_add(struct glibc_info *i, const struct info_arena *a);
+/* Adds the figures of a to those of t. */
+void info_arena_add(struct info_arena *t, const struct info_arena *a);
 /* Sums the arenas into total (its flags are kept). */
 void glibc_info_sum(struct glibc_info *i);
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../agent/glibc.h"
-#include "../agent/glibc_info.h"
+#include "../agent/glibc_info_xml.h"
 #include "context.h"
 #include "script.h"
 

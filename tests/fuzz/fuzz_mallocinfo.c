@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../agent/glibc_info.h"
+#include "../../agent/glibc_info_xml.h"
 #include "../../agent/glibc_stats.h"
 #include "fuzz.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../agent/glibc_info.h"
+#include "../../agent/glibc_info_xml.h"
 
 #define DIR "tests/fixtures/malloc_info/"
 

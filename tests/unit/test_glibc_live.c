@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../agent/glibc_info.h"
+#include "../../agent/glibc_info_xml.h"
 #include "../../agent/glibc_picture.h"
 #include "../../agent/glibc_predict.h"
 #include "../../agent/guard.h"

@@ -23,8 +23,13 @@ static int read_desc(pid_t pid, const struct modules *mods, const char *name, ui
 	uint32_t desc[DESC_WORDS];
 	struct symbol sym;
 
-	/* in libc, before 2.34 in libpthread */
-	if (modules_symbol(mods, name, &sym) || mem_read(pid, sym.addr, desc, sizeof(desc)))
+	/* in libc, before 2.34 in libpthread; constants, which nobody but debuggers reads: a look
+	 * at them in memory would bring their pages in */
+	if (modules_symbol(mods, name, &sym))
+		return -ENOENT;
+	if ((!sym.mod || !sym.mod->elf ||
+	     elf_file_read(sym.mod->elf, sym.addr - sym.mod->bias, desc, sizeof(desc))) &&
+	    mem_read(pid, sym.addr, desc, sizeof(desc)))
 		return -ENOENT;
 	if ((bits && desc[DESC_BITS] != bits) || desc[DESC_OFFSET] >= DESC_MAX)
 		return -ENOENT;
@@ -45,6 +50,22 @@ static const struct elf_segment *find_tls(const struct module *mod)
 			return &seg[i];
 	}
 	return NULL;
+}
+
+/* Where main_arena can be: what is only read brings no page of a file in that nobody has used. */
+static void find_writable(const struct module *mod, uint64_t *lo, uint64_t *hi)
+{
+	const struct elf_segment *seg;
+	size_t n = elf_file_segments(mod->elf, &seg);
+
+	*lo = *hi = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (seg[i].type != PT_LOAD || !(seg[i].flags & PF_W))
+			continue;
+		if (*hi == 0)
+			*lo = mod->bias + seg[i].vaddr;
+		*hi = mod->bias + seg[i].vaddr + seg[i].memsz;
+	}
 }
 
 /*
@@ -102,8 +123,7 @@ void tls_layout_read(pid_t pid, const struct modules *mods, struct tls_layout *o
 	tls = libc ? find_tls(libc) : NULL;
 	if (!tls)
 		return;
-	out->rw_lo = libc->start;
-	out->rw_hi = libc->end;
+	find_writable(libc, &out->rw_lo, &out->rw_hi);
 	out->block_off = read_block_off(pid, mods, libc, tls);
 	out->block_len =
 		(size_t)(tls->memsz < TLS_BLOCK_MAX ? tls->memsz : TLS_BLOCK_MAX) & ~(size_t)7;

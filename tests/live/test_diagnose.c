@@ -323,6 +323,24 @@ Test(diagnose, damaged_heap)
 	victim_kill(&v);
 }
 
+/* Reading brings no page in, neither of the heap nor of a library's file. */
+Test(diagnose, no_page_is_touched)
+{
+	static const char *const commands[] = { "check", "maps", "arenas", "facts", "diagnose" };
+	struct victim v;
+
+	victim_start_named(&v, "retained", "4", "256");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		long rss = victim_settle(&v);
+		long tables = proc_number(v.pid, "status", "VmPTE:");
+
+		run_ok(v.pid, commands[i], NULL);
+		cr_assert_eq(proc_number(v.pid, "smaps_rollup", "Rss:"), rss, "%s", commands[i]);
+		cr_assert_eq(proc_number(v.pid, "status", "VmPTE:"), tables, "%s", commands[i]);
+	}
+	victim_stop(&v);
+}
+
 /* ---- as text */
 
 static size_t lines_of(const char *text)

@@ -232,6 +232,21 @@ void victim_kill(struct victim *v)
 	close_all(v);
 }
 
+long victim_settle(struct victim *v)
+{
+	long rss = -1, before;
+	int same = 0;
+
+	for (int i = 0; same < 10; i++) {
+		cr_assert_lt(i, 1000, "the victim does not come to rest");
+		before = rss;
+		sleep_ns(20000000);
+		rss = proc_number(v->pid, "smaps_rollup", "Rss:");
+		same = rss == before ? same + 1 : 0;
+	}
+	return rss;
+}
+
 static FILE *proc_open(pid_t pid, const char *file)
 {
 	char path[128];

@@ -32,6 +32,11 @@ void victim_check(struct victim *v);
 void victim_stop(struct victim *v);
 /* Ends it without looking. */
 void victim_kill(struct victim *v);
+/*
+ * Waits until it has come to rest: the first turns of its threads bring pages of files in. Returns
+ * its RSS in kB.
+ */
+long victim_settle(struct victim *v);
 /* Waits for its end and requires this exit status. */
 void victim_wait_exit(struct victim *v, int status);
 /* The path of a built victim, in a static buffer. */

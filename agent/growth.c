@@ -135,7 +135,7 @@ enum growth growth_of(const struct growth_sample *a, const struct growth_sample 
 	text += n;
 	if (!a->divided || !b->divided) {
 		snprintf(text, GROWTH_TEXT - (size_t)n,
-			 "of what is not known: an allocator was not asked");
+			 "of what is not known: used and free memory were not told apart");
 		return GROWTH_UNKNOWN;
 	}
 	if (swapped > part[g]) {

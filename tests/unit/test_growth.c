@@ -31,7 +31,7 @@ struct row {
 
 /* clang-format off */
 static const struct row table[] = {
-	{ { 100000, 0, 0, 0 }, { 160000, 0, 0, 0 }, GROWTH_LIVE, "grown by 58.6 MiB in 1.0 m (58.6 MiB/min); 58.6 MiB (100 % of it) more are in use" },
+	{ { 100000, 0, 0, 0 }, { 160000, 0, 0, 0 }, GROWTH_LIVE, "grown by 58.6 MiB in 60.0 s (58.6 MiB/min); 58.6 MiB (100 % of it) more are in use" },
 	{ { 100000, 0, 0, 0 }, { 110000, 60000, 0, 0 }, GROWTH_RETAINED, "58.6 MiB (86 % of it) more are free" },
 	{ { 100000, 0, 0, 0 }, { 100000, 0, 60000, 0 }, GROWTH_NOT_ALLOCATOR, "no allocator's" },
 	/* nothing, and what counts as nothing: both the share and the bytes are small */
@@ -45,7 +45,7 @@ static const struct row table[] = {
 	{ { 1000, 0, 0, 0 }, { 1255, 0, 0, 0 }, GROWTH_NONE, "as much as counts" },
 	{ { 1000, 0, 0, 0 }, { 1256, 0, 0, 0 }, GROWTH_LIVE, "256.0 KiB" },
 	/* one part shrinks for another */
-	{ { 100000, 50000, 0, 0 }, { 180000, 0, 0, 0 }, GROWTH_LIVE, "grown by 29.3 MiB in 1.0 m (29.3 MiB/min); 78.1 MiB more are in use" },
+	{ { 100000, 50000, 0, 0 }, { 180000, 0, 0, 0 }, GROWTH_LIVE, "grown by 29.3 MiB in 60.0 s (29.3 MiB/min); 78.1 MiB more are in use" },
 	/* what was free is eaten up: no growth, but not nothing either */
 	{ { 100000, 50000, 0, 0 }, { 150000, 0, 0, 0 }, GROWTH_NONE, "but 48.8 MiB more are in use" },
 	{ { 100000, 50000, 0, 0 }, { 0, 0, 0, 0 }, GROWTH_NONE, "RSS has shrunk by 146.5 MiB" },

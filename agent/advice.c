@@ -13,7 +13,8 @@
 const struct advice_limits advice_limits = {
 	.note = MIB,
 	.restart = 16 * MIB,
-	.arena_cap = 2,
+	.arenas = 8,
+	.arena_share = 0.9,
 	.threshold = (uint64_t)128 << 10,
 };
 
@@ -91,31 +92,107 @@ static void glibc_now(const struct advice_case *c, struct advices *out)
 		       bytes);
 }
 
+/* Threads that may ask for memory at the same moment. */
+static uint64_t allocating(const struct glibc_arenas *a)
+{
+	/* glibc before 2.23 does not count them: one for each arena then */
+	uint64_t n = a->plan.total.attached ? a->plan.total.attached : a->plan.arenas;
+
+	return a->allowed && a->allowed < n ? a->allowed : n;
+}
+
+unsigned advice_arena_cap(const struct glibc_arenas *a)
+{
+	const struct advice_limits *l = &advice_limits;
+	unsigned least = allocating(a) > 1 ? 2 : 1;
+	double most = (double)advice_beyond(&a->plan, least);
+
+	for (unsigned n = l->arenas; n > least; n /= 2)
+		if ((double)advice_beyond(&a->plan, n) >= l->arena_share * most)
+			return n;
+	return least;
+}
+
+/* "MALLOC_ARENA_MAX=2", with what else does it where the environment has tunables. */
+static const char *arena_setting(const struct advice_settings *s, uint64_t n, char *buf,
+				 size_t size)
+{
+	const char *rest = s->tunables ? "...:" : "";
+
+	if (s->arena_max && s->arena_max_tunable)
+		snprintf(buf, size, "GLIBC_TUNABLES=%sglibc.malloc.arena_max=%" PRIu64, rest, n);
+	else if (s->tunables)
+		snprintf(buf, size,
+			 "MALLOC_ARENA_MAX=%" PRIu64
+			 " (or GLIBC_TUNABLES=%sglibc.malloc.arena_max=%" PRIu64 ")",
+			 n, rest, n);
+	else
+		snprintf(buf, size, "MALLOC_ARENA_MAX=%" PRIu64, n);
+	return buf;
+}
+
+/* Who has set the cap that is in force. */
+static const char *arena_max_origin(const struct advice_settings *s, uint64_t n)
+{
+	if (!s->known)
+		return "";
+	if (s->arena_max != n)
+		return " by mallopt (where the program itself calls it, that wins)";
+	return s->arena_max_tunable ? " by GLIBC_TUNABLES" : " by MALLOC_ARENA_MAX";
+}
+
+/* What the next wider cap would have saved: the price of less waiting. */
+static const char *wider_cap(const struct glibc_plan *p, unsigned cap, char *buf, size_t size)
+{
+	uint64_t bytes = advice_beyond(p, cap * 2);
+	char text[SIZE_TEXT];
+
+	buf[0] = '\0';
+	if (bytes >= advice_limits.restart)
+		snprintf(buf, size, " (with %u: %s)", cap * 2,
+			 size_format_delta(-(int64_t)bytes, text));
+	return buf;
+}
+
+/* The same cap once more helps nobody: what is in force is said. */
+static void arena_cap_in_force(const struct advice_case *c, uint64_t n, struct advices *out)
+{
+	char setting[160], hint[200] = "";
+
+	if (c->set.known && c->set.arena_max != n)
+		snprintf(hint, sizeof(hint), "; for the next one: %s",
+			 arena_setting(&c->set, n, setting, sizeof(setting)));
+	add(out, ADVICE_NOTE,
+	    "arena_max is %" PRIu64 " already%s, but the process has %zu arenas: those that exist "
+	    "stay until a restart%s",
+	    n, arena_max_origin(&c->set, n), c->glibc->plan.arenas, hint);
+}
+
 static void glibc_arena_cap(const struct advice_case *c, struct advices *out)
 {
-	const unsigned cap = advice_limits.arena_cap;
 	const struct glibc_plan *p = &c->glibc->plan;
+	const unsigned cap = advice_arena_cap(c->glibc);
 	uint64_t bytes = advice_beyond(p, cap);
+	/* mp_ has what is in force, whoever has set it */
+	uint64_t now = p->par.at ? p->par.arena_max : c->set.arena_max;
+	char setting[160], wider[64], before[128] = "";
 
 	if (bytes < advice_limits.restart)
 		return;
-	if (p->par.arena_max && p->par.arena_max <= cap)
-		add(out, ADVICE_NOTE,
-		    "arena_max is %" PRIu64 " already, but the process has %zu arenas: those that "
-		    "exist stay until a restart",
-		    p->par.arena_max, p->arenas);
-	else if (p->par.arena_max)
-		expect(add(out, ADVICE_RESTART,
-			   "MALLOC_ARENA_MAX=%u: arena_max is set already, to %" PRIu64
-			   "; free memory is spread over %zu arenas",
-			   cap, p->par.arena_max, p->arenas),
-		       bytes);
-	else
-		expect(add(out, ADVICE_RESTART,
-			   "MALLOC_ARENA_MAX=%u: free memory is spread over %zu arenas; threads "
-			   "that allocate at once may then wait for each other",
-			   cap, p->arenas),
-		       bytes);
+	if (now && now <= cap) {
+		arena_cap_in_force(c, now, out);
+		return;
+	}
+	if (now)
+		snprintf(before, sizeof(before), " in place of %" PRIu64 ", which is set%s", now,
+			 arena_max_origin(&c->set, now));
+	expect(add(out, ADVICE_RESTART, "%s%s: free memory is spread over %zu arenas%s%s",
+		   arena_setting(&c->set, cap, setting, sizeof(setting)), before, p->arenas,
+		   allocating(c->glibc) > 1 ? "; threads that allocate at once may then wait for "
+					      "each other"
+					    : "",
+		   wider_cap(p, cap, wider, sizeof(wider))),
+	       bytes);
 }
 
 /*
@@ -133,10 +210,10 @@ static void glibc_thresholds(const struct advice_case *c, struct advices *out)
 	    t->free_resident < advice_limits.restart)
 		return;
 	a = add(out, ADVICE_RESTART,
-		"GLIBC_TUNABLES=glibc.malloc.mmap_threshold=%" PRIu64
+		"GLIBC_TUNABLES=%sglibc.malloc.mmap_threshold=%" PRIu64
 		":glibc.malloc.trim_threshold=%" PRIu64
 		": the dynamic thresholds have risen to %s and %s; set, they stay",
-		advice_limits.threshold, advice_limits.threshold,
+		c->set.tunables ? "...:" : "", advice_limits.threshold, advice_limits.threshold,
 		size_format(par->mmap_threshold, map), size_format(par->trim_threshold, trim));
 	/* of the main arena's end it can be told: it had been returned when it was freed */
 	if (t->from_top > advice_limits.threshold)
@@ -269,7 +346,7 @@ static void by_verdict(const struct advice_case *c, struct advices *out)
 	if (c->verdict == VERDICT_LIVE)
 		add(out, ADVICE_LOOK_AT,
 		    "the program: what it keeps (a heap profile), and whether it still grows "
-		    "(diagnose again later)");
+		    "(`watch`)");
 	if (c->verdict == VERDICT_LOCKED)
 		add(out, ADVICE_LOOK_AT, "who locks the memory: mlockall(2), mlock(2), huge pages");
 }

@@ -9,9 +9,12 @@
 struct advice_settings {
 	bool known; /* else nothing below is */
 	bool malloc_conf;
-	bool gogc, gomemlimit; /* set, and a value that Go takes */
-	int gogc_percent;      /* -1: off */
-	uint64_t memlimit;     /* UINT64_MAX: off */
+	bool gogc, gomemlimit;	/* set, and a value that Go takes */
+	int gogc_percent;	/* -1: off */
+	uint64_t memlimit;	/* UINT64_MAX: off */
+	bool tunables;		/* GLIBC_TUNABLES is set, whatever stands there */
+	uint64_t arena_max;	/* as it allows; 0: it says nothing */
+	bool arena_max_tunable; /* by GLIBC_TUNABLES, else by MALLOC_ARENA_MAX */
 };
 
 /* All that advice follows from. */
@@ -51,11 +54,12 @@ struct advices {
 	size_t n;
 };
 
-/* From how many bytes on a thing is worth a line, and the arenas that advice would leave. */
+/* From how many bytes on a thing is worth a line, and how many arenas advice would leave. */
 struct advice_limits {
 	uint64_t note;	    /* a line */
 	uint64_t restart;   /* a restart with another setting */
-	unsigned arena_cap; /* MALLOC_ARENA_MAX */
+	unsigned arenas;    /* the largest cap that is advised: more are no cap to speak of */
+	double arena_share; /* a wider cap has to save this much of what the tightest one does */
 	uint64_t threshold; /* DEFAULT_MMAP_THRESHOLD, DEFAULT_TRIM_THRESHOLD */
 };
 extern const struct advice_limits advice_limits;
@@ -64,6 +68,13 @@ extern const struct advice_limits advice_limits;
 void advice_make(const struct advice_case *c, struct advices *out);
 /* Pure: resident free bytes of all arenas but the n largest, which stand first. */
 uint64_t advice_beyond(const struct glibc_plan *p, unsigned n);
+/*
+ * Pure: how many arenas to advise, a power of two. Each arena less is memory saved and a lock that
+ * more threads share: so it is the most arenas that still save nearly as much as the fewest that
+ * make sense. That is one where only one thread can allocate at a time (one thread, one CPU), else
+ * two: with one, every thread waits for every other.
+ */
+unsigned advice_arena_cap(const struct glibc_arenas *a);
 /*
  * Pure: the variable that a jemalloc with that prefix reads its options from: JEMALLOC_CPREFIX,
  * the prefix in capitals, and "MALLOC_CONF" (jemalloc's configure.ac).

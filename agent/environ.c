@@ -31,6 +31,22 @@ const char *environ_get(const struct environ *e, const char *name)
 	return NULL;
 }
 
+/* All of [text, end): decimal, 0x hexadecimal, 0 octal. */
+static int number_parse(const char *text, const char *end, uint64_t *value)
+{
+	unsigned long long v;
+	char *rest;
+
+	if (!isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(text, &rest, 0);
+	if (rest != end || errno)
+		return -EINVAL;
+	*value = v;
+	return 0;
+}
+
 int tunable_get(const char *tunables, const char *name, uint64_t *value)
 {
 	size_t n = strlen(name);
@@ -40,20 +56,24 @@ int tunable_get(const char *tunables, const char *name, uint64_t *value)
 		const char *end = strchrnul(at, ':');
 
 		if (strncmp(at, name, n) == 0 && at[n] == '=' &&
-		    isdigit((unsigned char)at[n + 1])) {
-			unsigned long long v;
-			char *rest;
-
-			errno = 0;
-			v = strtoull(at + n + 1, &rest, 0);
-			if (rest == end && !errno) {
-				*value = v;
-				rc = 0;
-			}
-		}
+		    number_parse(at + n + 1, end, value) == 0)
+			rc = 0;
 		at = *end ? end + 1 : end;
 	}
 	return rc;
+}
+
+int arena_max_get(const struct environ *e, uint64_t *n, bool *tunable)
+{
+	const char *all = environ_get(e, "GLIBC_TUNABLES");
+	const char *own = environ_get(e, "MALLOC_ARENA_MAX");
+
+	*tunable = all && tunable_get(all, "glibc.malloc.arena_max", n) == 0 && *n > 0;
+	if (*tunable)
+		return 0;
+	if (own && number_parse(own, own + strlen(own), n) == 0 && *n > 0)
+		return 0;
+	return -ENOENT;
 }
 
 int gogc_parse(const char *text, int *percent)

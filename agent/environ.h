@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifndef HM_ENVIRON_H
 #define HM_ENVIRON_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,14 @@ const char *environ_get(const struct environ *e, const char *name);
  * the last of several. -ENOENT if it is not there or no number (decimal, 0x hexadecimal, 0 octal).
  */
 HM_MUST_CHECK int tunable_get(const char *tunables, const char *name, uint64_t *value);
+
+/*
+ * How many arenas the environment allows: glibc.malloc.arena_max of GLIBC_TUNABLES, which wins
+ * whatever the order (elf/dl-tunables.c: the other one is only its alias), else MALLOC_ARENA_MAX.
+ * *tunable says which. -ENOENT where neither is a number from 1 on; glibc passes over such a one.
+ * Whether it is in force mp_ tells: glibc before 2.26 has no tunables, and mallopt changes it.
+ */
+HM_MUST_CHECK int arena_max_get(const struct environ *e, uint64_t *n, bool *tunable);
 
 /* Go's GOGC: percent, -1 for "off"; -EINVAL if it is neither (Go then takes 100). */
 HM_MUST_CHECK int gogc_parse(const char *text, int *percent);

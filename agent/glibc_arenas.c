@@ -44,8 +44,9 @@ static void find_limit(const struct process *p, struct glibc_arenas *out)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 
+	out->allowed = allowed_cpus(p->t.pid);
 	out->limit = glibc_arena_limit(&out->plan.par, out->plan.arenas,
-				       online > 0 ? (unsigned)online : 0, allowed_cpus(p->t.pid));
+				       online > 0 ? (unsigned)online : 0, out->allowed);
 	if (out->limit && !out->plan.par.arena_max)
 		out->cpus = (unsigned)online;
 }

@@ -10,6 +10,7 @@ struct glibc_arenas {
 	struct glibc_plan plan; /* its arenas by size, largest first */
 	uint64_t limit;		/* how many arenas it makes at most, 0: not known */
 	unsigned cpus;		/* that the limit follows from; 0: from arena_max */
+	unsigned allowed;	/* CPUs that it may run on, 0: not known */
 };
 
 /*

@@ -129,6 +129,9 @@ static void read_settings(const struct process *p, const char *prefix, struct ad
 		s->gogc = v && gogc_parse(v, &s->gogc_percent) == 0;
 		v = environ_get(&e, "GOMEMLIMIT");
 		s->gomemlimit = v && gomemlimit_parse(v, &s->memlimit) == 0;
+		s->tunables = environ_get(&e, "GLIBC_TUNABLES") != NULL;
+		if (arena_max_get(&e, &s->arena_max, &s->arena_max_tunable))
+			s->arena_max = 0;
 	}
 	environ_free(&e);
 }

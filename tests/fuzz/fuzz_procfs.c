@@ -93,8 +93,11 @@ static void check_environ(char *text, size_t size)
 	struct environ e = { .text = text, .len = size };
 	const char *value = environ_get(&e, "GLIBC_TUNABLES");
 	uint64_t v;
+	bool tunable;
 	int percent;
 
+	if (arena_max_get(&e, &v, &tunable) == 0)
+		FUZZ_CHECK(v > 0);
 	FUZZ_CHECK(!value || (value > text && value <= text + size));
 	(void)!tunable_get(value ? value : text, "glibc.malloc.arena_max", &v);
 	value = environ_get(&e, "GOGC");

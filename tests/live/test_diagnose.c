@@ -216,6 +216,27 @@ Test(diagnose, arena_max_that_is_set)
 	victim_stop(&v);
 }
 
+/* Too wide a cap is advised to be tightened where it was set. */
+Test(diagnose, arena_max_that_is_too_wide)
+{
+	struct victim v;
+	struct victim_plan plan = { .argv = { "@retained" },
+				    .env = "GLIBC_TUNABLES=glibc.malloc.arena_max=8" };
+	json_t *o, *line;
+
+	victim_start(&v, &plan);
+	o = diagnose(&v, "retained");
+	cr_assert_eq(fact_int(o, "glibc.arena_limit"), 8);
+	line = advice(o, "restart",
+		      "GLIBC_TUNABLES=...:glibc.malloc.arena_max=2 in place of 8, which is set by "
+		      "GLIBC_TUNABLES");
+	cr_assert_not_null(line);
+	cr_assert_geq(json_int(line, "expected_bytes"), 5 * 37 * MIB);
+	cr_assert_null(advice(o, "restart", "MALLOC_ARENA_MAX"), "it would not be looked at");
+	json_decref(o);
+	victim_stop(&v);
+}
+
 /* Shapes of a heap of one thread, and what is said about each. */
 static const struct {
 	const char *shape, *verdict, *action, *text;

@@ -118,14 +118,122 @@ Test(advice, arena_max_saves_what_is_free_behind_the_largest)
 	cr_assert_eq(advice_beyond(&x.glibc.plan, 9), 0);
 	x.c.glibc = &x.glibc;
 	expects(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX=2: free memory", 30 * MIB);
-	x.glibc.plan.par.arena_max = 8;
-	expects(&x, ADVICE_RESTART, "set already, to 8", 30 * MIB);
-	x.glibc.plan.par.arena_max = 2;
-	says(&x, ADVICE_NOTE, "arena_max is 2 already");
-	cr_assert_null(find(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX"));
-	x.glibc.plan.par.arena_max = 0;
 	x.glibc.plan.arenas = 2;
 	cr_assert_null(find(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX"), "two arenas are no more");
+}
+
+/* The cap that is advised, and what one that is twice as wide would have saved. */
+static const struct {
+	unsigned arenas, allowed;
+	uint64_t attached;
+	uint64_t first, rest; /* free MiB of the first arena, and of each other */
+	unsigned cap;
+} caps[] = {
+	{ 9, 2, 9, 38, 38, 2 },
+	/* of many arenas eight are as good as two: no thread need wait for it */
+	{ 64, 64, 64, 10, 10, 8 },
+	{ 40, 64, 40, 10, 10, 4 },
+	{ 16, 64, 16, 10, 10, 2 },
+	/* all is in one */
+	{ 16, 4, 16, 1000, 0, 8 },
+	/* nobody waits for anybody: one thread, or one CPU */
+	{ 9, 2, 1, 38, 38, 1 },
+	{ 9, 1, 9, 38, 38, 1 },
+	/* what is not known makes no tighter cap */
+	{ 9, 0, 9, 38, 38, 2 },
+	{ 9, 8, 0, 38, 38, 2 },
+	{ 9, 0, 0, 38, 38, 2 },
+	{ 1, 0, 0, 38, 38, 8 },
+};
+
+Test(advice, as_many_arenas_as_save_nearly_as_much)
+{
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+		struct glibc_arena_plan arena[64] = { 0 };
+		struct glibc_arenas a = { .allowed = caps[i].allowed };
+
+		a.plan.arena = arena;
+		a.plan.arenas = caps[i].arenas;
+		a.plan.total.attached = caps[i].attached;
+		for (unsigned k = 0; k < caps[i].arenas; k++)
+			arena[k].free_resident = (k ? caps[i].rest : caps[i].first) * MIB;
+		cr_expect_eq(advice_arena_cap(&a), caps[i].cap, "row %zu: %u", i,
+			     advice_arena_cap(&a));
+	}
+}
+
+Test(advice, a_wider_cap_has_its_price)
+{
+	struct fixture x;
+
+	start(&x);
+	x.c.glibc = &x.glibc;
+	x.arena[1].free_resident = x.arena[2].free_resident = 300 * MIB;
+	cr_assert_null(strstr(find(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX=2:")->text, "with 4"),
+		       "there are no more than four");
+	x.glibc.allowed = 1;
+	expects(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX=1:", 610 * MIB);
+	cr_assert_null(find(&x, ADVICE_RESTART, "wait for each other"), "on one CPU");
+	expects(&x, ADVICE_RESTART, "(with 2: -310.0 MiB)", 610 * MIB);
+}
+
+/* What is in force is said, and never advised again. */
+Test(advice, arena_max_that_is_set)
+{
+	struct fixture x;
+	struct advice_settings *set = &x.c.set;
+	struct glibc_par *par = &x.glibc.plan.par;
+
+	start(&x);
+	x.c.glibc = &x.glibc;
+	par->at = 1;
+	par->arena_max = 8;
+	expects(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX=2 in place of 8, which is set: free",
+		30 * MIB);
+	set->known = true;
+	expects(&x, ADVICE_RESTART, "in place of 8, which is set by mallopt (where", 30 * MIB);
+	set->arena_max = 8;
+	expects(&x, ADVICE_RESTART, "in place of 8, which is set by MALLOC_ARENA_MAX: free",
+		30 * MIB);
+	set->tunables = set->arena_max_tunable = true;
+	expects(&x, ADVICE_RESTART,
+		"GLIBC_TUNABLES=...:glibc.malloc.arena_max=2 in place of 8, which is set by "
+		"GLIBC_TUNABLES: free",
+		30 * MIB);
+	cr_assert_null(find(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX"), "the other one wins");
+	par->arena_max = set->arena_max = 2;
+	says(&x, ADVICE_NOTE, "arena_max is 2 already by GLIBC_TUNABLES, but");
+	cr_assert_null(find(&x, ADVICE_RESTART, "arena_max"));
+	cr_assert_null(find(&x, ADVICE_NOTE, "for the next one"), "it has it");
+	set->arena_max = 0;
+	says(&x, ADVICE_NOTE, "for the next one: MALLOC_ARENA_MAX=2 (or GLIBC_TUNABLES=...:");
+	set->known = false;
+	says(&x, ADVICE_NOTE, "arena_max is 2 already, but the process has 4 arenas");
+	cr_assert_null(find(&x, ADVICE_NOTE, "for the next one"), "it may have it");
+	cr_assert_null(find(&x, ADVICE_RESTART, "MALLOC_ARENA_MAX"));
+	/* where glibc's own word cannot be read, the environment is all there is */
+	par->at = par->arena_max = 0;
+	set->known = true;
+	set->tunables = set->arena_max_tunable = false;
+	set->arena_max = 2;
+	says(&x, ADVICE_NOTE, "arena_max is 2 already by MALLOC_ARENA_MAX");
+}
+
+Test(advice, tunables_that_are_set_are_kept)
+{
+	struct fixture x;
+	struct glibc_par *par = &x.glibc.plan.par;
+
+	start(&x);
+	x.c.glibc = &x.glibc;
+	x.c.set.known = x.c.set.tunables = true;
+	expects(&x, ADVICE_RESTART,
+		"MALLOC_ARENA_MAX=2 (or GLIBC_TUNABLES=...:glibc.malloc.arena_max=2): free",
+		30 * MIB);
+	par->at = 1;
+	par->mmap_threshold = 24 * MIB;
+	x.glibc.plan.total.free_resident = 60 * MIB;
+	says(&x, ADVICE_RESTART, "GLIBC_TUNABLES=...:glibc.malloc.mmap_threshold=131072:");
 }
 
 Test(advice, thresholds_that_have_risen)

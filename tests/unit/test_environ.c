@@ -67,6 +67,52 @@ Test(environ, tunables)
 	cr_assert_eq(tunable_get("a=1x:a=-1:a=:a", "a", &v), -ENOENT);
 }
 
+/* What is said of arenas: by whom, and how many; 0: nothing. */
+static const struct {
+	const char *text;
+	size_t len;
+	uint64_t n;
+	bool tunable;
+} caps[] = {
+#define CAP(text, n, tunable)                                                                      \
+	{                                                                                          \
+		text, sizeof(text), n, tunable                                                     \
+	}
+	CAP("PATH=/bin", 0, false),
+	CAP("MALLOC_ARENA_MAX=2", 2, false),
+	CAP("MALLOC_ARENA_MAX=0x10", 16, false),
+	CAP("MALLOC_ARENA_MAX=0", 0, false),
+	CAP("MALLOC_ARENA_MAX=", 0, false),
+	CAP("MALLOC_ARENA_MAX=-1", 0, false),
+	CAP("MALLOC_ARENA_MAX=two", 0, false),
+	CAP("MALLOC_ARENA_MAX=2x", 0, false),
+	CAP("MALLOC_ARENA_MAX=99999999999999999999", 0, false),
+	CAP("MALLOC_ARENA_MAX_=2", 0, false),
+	CAP("GLIBC_TUNABLES=glibc.malloc.arena_max=4", 4, true),
+	CAP("GLIBC_TUNABLES=glibc.malloc.check=1:glibc.malloc.arena_max=4", 4, true),
+	CAP("GLIBC_TUNABLES=glibc.malloc.arena_max=4\0MALLOC_ARENA_MAX=2", 4, true),
+	CAP("MALLOC_ARENA_MAX=2\0GLIBC_TUNABLES=glibc.malloc.arena_max=4", 4, true),
+	CAP("MALLOC_ARENA_MAX=2\0GLIBC_TUNABLES=glibc.malloc.arena_max=0", 2, false),
+	CAP("MALLOC_ARENA_MAX=2\0GLIBC_TUNABLES=glibc.malloc.check=1", 2, false),
+#undef CAP
+};
+
+Test(environ, arena_max)
+{
+	for (size_t i = 0; i < sizeof(caps) / sizeof(caps[0]); i++) {
+		struct environ e = made(caps[i].text, caps[i].len);
+		uint64_t n = 99;
+		bool tunable = !caps[i].tunable;
+		int rc = arena_max_get(&e, &n, &tunable);
+
+		cr_expect_eq(rc, caps[i].n ? 0 : -ENOENT, "row %zu", i);
+		cr_expect_eq(tunable, caps[i].tunable, "row %zu", i);
+		if (caps[i].n)
+			cr_expect_eq(n, caps[i].n, "row %zu: %lu", i, (unsigned long)n);
+		environ_free(&e);
+	}
+}
+
 Test(environ, go)
 {
 	uint64_t bytes;

@@ -12,8 +12,6 @@
 #include "glibc_threads.h"
 #include "jemalloc.h"
 
-#define STAT_MAX 4096 /* /proc/PID/stat is one line of some hundred bytes */
-
 /* ---- the kernel's */
 
 /* Ticks since boot, suspended time included (proc_pid_stat(5): starttime is CLOCK_BOOTTIME). */
@@ -32,15 +30,10 @@ static void age(const struct process *p, struct facts *f)
 
 static void faults(const struct process *p, struct facts *f)
 {
-	uint64_t start, minflt;
-	char *text, state;
-	size_t len;
+	uint64_t minflt;
 
-	if (proc_read(p->t.procfd, "stat", STAT_MAX, &text, &len))
-		return;
-	if (stat_parse(text, &state, &start, &minflt) == 0)
+	if (minflt_read(p->t.procfd, &minflt) == 0)
 		facts_set(f, FACT_MINFLT, FROM_KERNEL, minflt);
-	free(text);
 }
 
 static void cgroup(const struct memory_cgroup *g, struct facts *f)

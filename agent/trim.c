@@ -3,27 +3,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../inject/status.h"
 #include "glibc_picture.h"
-
-#define STAT_MAX 4096 /* /proc/PID/stat is one line of some hundred bytes */
-
-static int minflt_read(const struct target *t, uint64_t *out)
-{
-	char *text, state;
-	uint64_t start;
-	size_t len;
-	int rc = proc_read(t->procfd, "stat", STAT_MAX, &text, &len);
-
-	if (rc)
-		return rc;
-	rc = stat_parse(text, &state, &start, out);
-	free(text);
-	return rc;
-}
 
 /*
  * Anonymous + Swap: memory that was swapped out and is given back lowers only the latter. Not Rss:
@@ -186,15 +169,18 @@ static int run(struct process *p, uint64_t pad, struct trim_report *out, struct 
 	if (rc)
 		return rc;
 	out->after = out->before;
-	rc = minflt_read(&p->t, &flt0);
+	rc = minflt_read(p->t.procfd, &flt0);
 	if (rc)
 		return target_unreadable(&p->t, "/stat", rc, d);
 	rc = trim_all(p, pad, out, d);
 	held_since(p, &h0, &out->held);
 	if (rc)
 		return rc;
-	if (minflt_read(&p->t, &flt1) == 0 && flt1 > flt0)
+	out->minflt = flt0;
+	if (minflt_read(p->t.procfd, &flt1) == 0 && flt1 > flt0) {
+		out->minflt = flt1;
 		out->minflt_delta = flt1 - flt0;
+	}
 	out->returned_bytes = returned(&out->before, &out->after);
 	return 0;
 }

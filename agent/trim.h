@@ -13,6 +13,7 @@ struct trim_report {
 	int64_t returned_bytes;
 	struct prediction predicted; /* of all parts; known only if each of them is */
 	uint64_t minflt_delta;
+	uint64_t minflt; /* after it */
 	const char *via; /* "proxy" or "direct" */
 	struct held held;
 	struct trim_part part[MAX_ALLOCATORS];

@@ -12,6 +12,8 @@
 #define PF_EXITING 0x00000004U
 #define PF_KTHREAD 0x00200000U
 
+#define STAT_MAX 4096 /* /proc/PID/stat is one line of some hundred bytes */
+
 /* Writes the escape of c into e (room for 5), returns its length. */
 static size_t escape_char(unsigned char c, char e[5])
 {
@@ -111,6 +113,19 @@ int stat_parse(const char *text, char *state, uint64_t *start_time, uint64_t *mi
 	if (minflt)
 		*minflt = faults;
 	return 0;
+}
+
+int minflt_read(int procfd, uint64_t *minflt)
+{
+	size_t len;
+	char *text;
+	int rc = proc_read(procfd, "stat", STAT_MAX, &text, &len);
+
+	if (rc)
+		return rc;
+	rc = stat_parse(text, NULL, NULL, minflt);
+	free(text);
+	return rc;
 }
 
 int stat_comm(const char *text, char *dst, size_t size)

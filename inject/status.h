@@ -39,6 +39,8 @@ HM_MUST_CHECK int status_read(int procfd, const char *path, struct proc_status *
  * hold spaces and parentheses. Each out pointer may be NULL.
  */
 HM_MUST_CHECK int stat_parse(const char *text, char *state, uint64_t *start_time, uint64_t *minflt);
+/* Minor faults of all threads so far, those that have ended too. 0 or a negative errno. */
+HM_MUST_CHECK int minflt_read(int procfd, uint64_t *minflt);
 /* The comm of a stat file, escaped. */
 HM_MUST_CHECK int stat_comm(const char *text, char *dst, size_t size);
 /* PF_KTHREAD in the flags of a stat file (field 9): a thread of the kernel, without user memory. */

@@ -2,13 +2,12 @@
 #include "commands.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <time.h>
 
-#include "../inject/stray.h"
+#include "../inject/clock.h"
 #include "context.h"
 #include "help.h"
+#include "nap.h"
 #include "nearest.h"
 #include "script.h"
 #include "signals.h"
@@ -107,43 +106,6 @@ int cmd_echo(struct context *c, const struct args *a, struct reply *r, struct di
 	return 0;
 }
 
-#define STRAY_NS 20000000 /* how long such a thread waits at most */
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* Sleeps until the time or a cancelling signal; the flags are looked at with signals blocked, so
- * that none is missed (ppoll(2)). True when the time was slept through. */
-static bool sleep_until(int64_t end)
-{
-	sigset_t before;
-	int64_t left;
-
-	signals_block(&before);
-	while (!*signals_cancel() && (left = end - now_ns()) > 0) {
-		struct timespec t;
-
-		/* a thread that was stuck when it was asked to stop waits for us */
-		if (stray_collect() && left > STRAY_NS)
-			left = STRAY_NS;
-		t = (struct timespec){ .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
-
-		ppoll(NULL, 0, &t, &before);
-		if (signals_take_stop()) {
-			signals_unblock(&before);
-			signals_stop_self();
-			signals_block(&before);
-		}
-	}
-	signals_unblock(&before);
-	return !*signals_cancel();
-}
-
 int check_sleep(const struct args *a, struct diag *d)
 {
 	uint64_t ns;
@@ -165,7 +127,7 @@ int cmd_sleep(struct context *c, const struct args *a, struct reply *r, struct d
 	/* What was printed so far should not wait with us. */
 	if (sink_flush(c->sink))
 		return 0;
-	if (sleep_until(now_ns() + (int64_t)ns))
+	if (nap_until(clock_now() + ns, -1) == NAP_OVER)
 		return 0;
 	return diag_fail(d, -ECANCELED, HM_CALL_FAILED, "interrupted",
 			 "the commands behind it were not run", "sleep was interrupted");

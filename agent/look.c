@@ -67,7 +67,7 @@ static int take_jemalloc(struct process *p, bool may_call, struct look *l, struc
 		return 0;
 	if (!may_call) {
 		snprintf(l->jemalloc_unasked, sizeof(l->jemalloc_unasked),
-			 "only a call could, which --passive leaves out");
+			 "only a call could tell, and none was made");
 		return 0;
 	}
 	err = process_session(p, &own);

@@ -35,7 +35,8 @@ enum completion {
 	COMPLETE_MALLOPT,
 	COMPLETE_SET,
 	COMPLETE_TID,
-	COMPLETE_FILE
+	COMPLETE_FILE,
+	COMPLETE_FACT
 };
 
 /* The words of one command, checked against its row. */

@@ -40,14 +40,20 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 diagnose\n"
 		  "  heapmedic -p 4711 --passive diagnose\n"
 		  "  heapmedic -p 4711 --json diagnose\n" },
-	{ .name = "facts", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "", .run = cmd_facts,
+	{ .name = "facts", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "[NAME...]", .max = -1,
+	  .completes = COMPLETE_FACT, .check = check_facts, .run = cmd_facts,
 	  .help = "everything that is known, each fact by its name",
 	  .more = "One per line with where it comes from: kernel, passive (read from memory),\n"
 		  "called, predicted. What could not be found out is left out (null in JSON): that\n"
 		  "is not zero. jemalloc is asked by calls, which --passive leaves out. --bytes\n"
 		  "prints plain numbers.\n"
+		  "With names only these, in their order; a name that ends in a dot is all that\n"
+		  "begin so. One that is not known is a - with the reason (null in JSON), and no\n"
+		  "error; jemalloc is called only where one of its facts is asked for.\n"
 		  "\n"
 		  "  heapmedic -p 4711 facts\n"
+		  "  heapmedic -p 4711 facts rss glibc.trimmable\n"
+		  "  heapmedic -p 4711 facts cgroup.\n"
 		  "  heapmedic -p 4711 --json --passive facts\n" },
 	{ .name = "maps", .flags = CMD_PASSIVE, .usage = "", .run = cmd_maps,
 	  .options = { [MAPS_ALL] = { "all", NULL, "each mapping with its owner, by address" } },

@@ -23,6 +23,7 @@ check_fn check_bt;
 command_fn cmd_maps;
 /* cmd_facts.c */
 command_fn cmd_facts;
+check_fn check_facts;
 /* cmd_diagnose.c */
 command_fn cmd_diagnose;
 /* cmd_arenas.c */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../agent/facts.h"
 #include "../agent/glibc.h"
 #include "../agent/mallctl.h"
 #include "command.h"
@@ -68,6 +69,12 @@ static void offer_ctl(struct matches *m)
 	for (size_t i = 0; i < n; i++)
 		if (!row[i].forbidden)
 			offer(m, row[i].name);
+}
+
+static void offer_facts(struct matches *m)
+{
+	for (unsigned i = 0; i < FACT_COUNT; i++)
+		offer(m, fact_info((enum fact_id)i)->name);
 }
 
 static void offer_mallopt(struct matches *m)
@@ -147,6 +154,9 @@ static void offer_words(struct matches *m, const struct command *row, size_t nth
 	case COMPLETE_TID:
 		if (nth == 0)
 			offer_tids(m, env);
+		break;
+	case COMPLETE_FACT:
+		offer_facts(m);
 		break;
 	case COMPLETE_FILE:
 		*files = 1;

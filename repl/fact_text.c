@@ -2,9 +2,12 @@
 #include "fact_text.h"
 
 #include <inttypes.h>
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "context.h"
+#include "nearest.h"
 
 #define NS ((uint64_t)1000000000)
 
@@ -48,6 +51,73 @@ const char *fact_text(const struct facts *f, enum fact_id id, bool raw, char *bu
 		break;
 	}
 	return buf;
+}
+
+/* The part of a name before its dot. */
+static bool is_of(enum fact_id id, const char *part)
+{
+	size_t n = strlen(part);
+	const char *name = fact_info(id)->name;
+
+	return strncmp(name, part, n) == 0 && name[n] == '.';
+}
+
+const char *fact_missing(const struct look *l, enum fact_id id)
+{
+	if (is_of(id, "glibc") && l->glibc_unread[0])
+		return l->glibc_unread;
+	if (is_of(id, "glibc"))
+		return l->glibc ? "glibc does not tell it" : "glibc's malloc is not in use";
+	if (is_of(id, "jemalloc") && !l->jemalloc)
+		return "jemalloc is not in use";
+	if (is_of(id, "jemalloc"))
+		return l->jemalloc_unasked[0] ? l->jemalloc_unasked : "this jemalloc has no such";
+	if (is_of(id, "go"))
+		return "it is no Go program";
+	if (is_of(id, "cgroup"))
+		return l->cgroup.version ? "its cgroup has no limit" : "no cgroup was found";
+	return "it could not be read";
+}
+
+static const char *next_fact(size_t i, const void *arg)
+{
+	(void)arg;
+	return i < FACT_COUNT ? fact_info((enum fact_id)i)->name : NULL;
+}
+
+#define NEAR_MAX 3
+
+/* Those that the word is a part of ("trimmable"), else the one that is most like it. */
+static void near_facts(const char *name, char *buf, size_t size)
+{
+	const char *near = nearest(name, next_fact, NULL);
+	size_t used = 0, n = 0;
+
+	snprintf(buf, size, "%s", near ? near : "");
+	for (unsigned i = 0; i < FACT_COUNT && n < NEAR_MAX && strlen(name) > 2; i++) {
+		const char *one = fact_info((enum fact_id)i)->name;
+
+		if (is_of((enum fact_id)i, name)) {
+			snprintf(buf, size, "%s. for all of it", name);
+			return;
+		}
+		if (!strstr(one, name) || used + strlen(one) + 3 > size)
+			continue;
+		used += (size_t)snprintf(buf + used, size - used, "%s%s", n++ ? ", " : "", one);
+	}
+}
+
+int fact_unknown(const char *name, struct diag *d)
+{
+	char near[120], hint[160];
+
+	near_facts(name, near, sizeof(near));
+	if (near[0])
+		snprintf(hint, sizeof(hint), "did you mean %s? `facts` lists them", near);
+	else
+		snprintf(hint, sizeof(hint), "`facts` lists them");
+	return diag_fail(d, -EINVAL, HM_USAGE, "unknown-fact", hint, "no fact is named '%.60s'",
+			 name);
 }
 
 static json_t *fact_json(const struct fact *v, enum fact_kind kind)

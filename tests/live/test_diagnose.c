@@ -424,6 +424,67 @@ Test(facts, by_their_names)
 	victim_stop(&v);
 }
 
+/* In the order asked for, each once; what is not known says why. */
+Test(facts, those_that_are_named)
+{
+	static const char *const order[] = { "rss ", "glibc.trimmable ", "jemalloc.allocated ",
+					     "cgroup.used ", "cgroup.limit " };
+	struct victim v;
+	struct run r;
+	const char *at;
+	json_t *o;
+
+	victim_start_named(&v, "retained", "2", "64");
+	run(&r, v.pid, "facts", "rss", "glibc.trimmable", "jemalloc.allocated", "rss", "cgroup.",
+	    NULL);
+	run_expect(&r, 0);
+	at = r.out;
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		at = strchr(at, '\n');
+		cr_assert_not_null(at, "%s", r.out);
+		at++;
+		cr_assert_eq(strncmp(at, order[i], strlen(order[i])), 0, "%zu: %s", i, r.out);
+	}
+	cr_assert_eq(lines_of(r.out), 7, "%s", r.out);
+	cr_assert_not_null(strstr(r.out, " -  jemalloc is not in use\n"), "%s", r.out);
+	run_free(&r);
+	run(&r, v.pid, "--json", "facts", "rss", "jemalloc.allocated", NULL);
+	run_expect(&r, 0);
+	o = run_json(&r, 0, v.pid, "facts");
+	cr_assert_eq(json_object_size(json_at(o, "result")), 2);
+	cr_assert_gt(json_int(o, "result.rss"), 0);
+	cr_assert(json_is_null(json_object_get(json_at(o, "result"), "jemalloc.allocated")));
+	json_decref(o);
+	run_free(&r);
+	victim_stop(&v);
+}
+
+Test(facts, names_that_there_are_not)
+{
+	static const struct {
+		const char *name, *near;
+	} rows[] = {
+		{ "glibc.trimable", "did you mean glibc.trimmable?" },
+		{ "trim", "did you mean glibc.trimmable, glibc.trim_threshold?" },
+		{ "glibc", "did you mean glibc. for all of it?" },
+		{ "xyzzy.", "`facts` lists them" },
+		{ ".", "`facts` lists them" },
+	};
+	struct victim v;
+
+	victim_start_named(&v, "retained", "1", "64");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct run r;
+
+		run(&r, v.pid, "facts", "rss", rows[i].name, NULL);
+		run_expect(&r, 2);
+		cr_assert_eq(strlen(r.out), 0, "%s", r.out);
+		cr_assert_not_null(strstr(r.err, rows[i].near), "%s", r.err);
+		run_free(&r);
+	}
+	victim_stop(&v);
+}
+
 /* ---- jemalloc */
 
 struct server {
@@ -540,6 +601,11 @@ Test(diagnose, jemalloc_is_not_asked_when_passive)
 	run(&r, s.v.pid, "--passive", "facts", NULL);
 	run_expect(&r, 0);
 	cr_assert_null(strstr(r.out, "called"), "%s", r.out);
+	run_free(&r);
+	/* it is not asked where nobody asks for it, and nothing is missing then */
+	run(&r, s.v.pid, "-v", "facts", "rss", "jemalloc.version", NULL);
+	run_expect(&r, 0);
+	cr_assert_eq(strlen(r.err), 0, "%s", r.err);
 	run_free(&r);
 	state_same(&s.v, &state, STATE_EXACT);
 	json_decref(o);

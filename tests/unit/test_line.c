@@ -105,6 +105,13 @@ Test(complete, settings_and_their_values)
 	cr_expect_not(offers("set ", "pid"));
 }
 
+Test(complete, facts)
+{
+	expect("facts glibc.tri", "glibc.trimmable glibc.trim_threshold");
+	expect("facts rss go", "go.heap_mapped go.heap_resident");
+	expect("facts xyz", "");
+}
+
 Test(complete, threads)
 {
 	expect("bt 47", "4711 4713");

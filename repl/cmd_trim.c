@@ -8,6 +8,7 @@
 
 #include "../agent/guard.h"
 #include "../agent/trim.h"
+#include "../inject/clock.h"
 #include "context.h"
 
 struct trim_args {
@@ -312,6 +313,41 @@ int check_trim(const struct args *a, struct diag *d)
 	return trim_args(a, &args, d);
 }
 
+/* For `watch`: what comes back is counted from here on. */
+static void remember(struct context *c, const struct trim_report *t)
+{
+	c->trim = (struct trim_mark){
+		.made = true,
+		.at = clock_now(),
+		.held = t->after.anon + t->after.swap,
+		.returned = t->returned_bytes > 0 ? (uint64_t)t->returned_bytes : 0,
+		.minflt = t->minflt,
+		.rate_known = c->rate_known,
+		.rate = c->rate,
+	};
+}
+
+int trim_and_tell(struct context *c, struct reply *r, uint64_t pad, struct trim_report *out,
+		  struct diag *d)
+{
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	err = trim_run(c->process, pad, out, d);
+	if (err)
+		return err;
+	remember(c, out);
+	tell_prediction(c, r, &out->predicted);
+	if (c->set.json) {
+		trim_json(r, out);
+		return 0;
+	}
+	trim_line(c, out);
+	trim_parts(c, out);
+	trim_nothing(c, out);
+	return 0;
+}
+
 int cmd_trim(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	struct trim_args args;
@@ -323,17 +359,9 @@ int cmd_trim(struct context *c, const struct args *a, struct reply *r, struct di
 	memset(&report, 0, sizeof(report));
 	c->process->force = a->opt[TRIM_FORCE] != NULL;
 	err = c->set.dry_run ? trim_plan(c, r, args.pad, d)
-			     : trim_run(c->process, args.pad, &report, d);
+			     : trim_and_tell(c, r, args.pad, &report, d);
 	c->process->force = false;
 	if (err || c->set.dry_run)
 		return err;
-	tell_prediction(c, r, &report.predicted);
-	if (c->set.json) {
-		trim_json(r, &report);
-	} else {
-		trim_line(c, &report);
-		trim_parts(c, &report);
-		trim_nothing(c, &report);
-	}
 	return check_yield(c, &args, report.returned_bytes, d);
 }

@@ -55,6 +55,29 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 facts rss glibc.trimmable\n"
 		  "  heapmedic -p 4711 facts cgroup.\n"
 		  "  heapmedic -p 4711 --json --passive facts\n" },
+	{ .name = "watch", .flags = CMD_PASSIVE, .usage = "[EVERY [COUNT]]", .max = 2, .check = check_watch, .run = cmd_watch,
+	  .effect = effect_watch,
+	  .options = { [WATCH_AFTER_TRIM] = { "after-trim", NULL, "trim first (after two lines), and see what comes back" } },
+	  .help = "line by line, what grows and what it is made of",
+	  .more = "EVERY is a time (2s without one, 100ms at least), COUNT a number of lines; it\n"
+		  "ends with Ctrl-C or with the process, and sums up. Nothing is held or called.\n"
+		  "\n"
+		  "LIVE is in use in an allocator (a leak or a cache), RETAINED free inside one,\n"
+		  "FAULTS/S minor faults per second since the line before. GROWTH is counted from\n"
+		  "the first line on, RSS and swap together: live, retained, not-allocator (stacks,\n"
+		  "files, other memory), unknown, or none: too little to count. The heap is read as\n"
+		  "often as that takes less than a hundredth of one CPU; ~ marks what is older than\n"
+		  "its line. -v tells what the watching itself cost.\n"
+		  "\n"
+		  "After a `trim` in the same session, or with --after-trim: FAULTED, what its\n"
+		  "minor faults have brought in since, at most (4 KiB each, but for huge pages);\n"
+		  "BACK, how much of what was returned has come again, and how fast. It says so\n"
+		  "where half of it is back within a minute, or where there are ten times as many\n"
+		  "faults as before: then the trim was not worth it.\n"
+		  "\n"
+		  "  heapmedic -p 4711 watch\n"
+		  "  heapmedic -p 4711 watch 1s 60 --after-trim\n"
+		  "  heapmedic -p 4711 --json watch 10s\n" },
 	{ .name = "maps", .flags = CMD_PASSIVE, .usage = "", .run = cmd_maps,
 	  .options = { [MAPS_ALL] = { "all", NULL, "each mapping with its owner, by address" } },
 	  .help = "who owns the memory: all that is resident",

@@ -15,6 +15,7 @@ enum { ARENAS_ALL };
 enum { TRIM_MIN_YIELD, TRIM_FORCE };
 enum { CTL_LIST };
 enum { CHECK_HOLD };
+enum { WATCH_AFTER_TRIM };
 
 /* cmd_look.c */
 command_fn cmd_threads, cmd_bt;
@@ -44,6 +45,14 @@ int no_allocator(const struct context *c, const char *what, struct diag *d);
 /* cmd_trim.c */
 command_fn cmd_trim;
 check_fn check_trim;
+struct trim_report;
+/* A trim with all that is said of it; the context remembers it. */
+HM_MUST_CHECK int trim_and_tell(struct context *c, struct reply *r, uint64_t pad,
+				struct trim_report *out, struct diag *d);
+/* cmd_watch.c */
+command_fn cmd_watch;
+check_fn check_watch;
+unsigned effect_watch(const struct args *a);
 /* cmd_ctl.c */
 command_fn cmd_mallctl;
 check_fn check_mallctl;

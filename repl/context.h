@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "../agent/after_trim.h"
 #include "audit.h"
 #include "grammar.h"
 #include "settings.h"
@@ -33,7 +34,10 @@ struct context {
 	bool interactive; /* a person types the commands */
 	bool oneshot;	  /* nothing follows this command */
 	bool quit;
-	int depth; /* of source */
+	int depth;	       /* of source */
+	struct trim_mark trim; /* the last one in this session */
+	bool rate_known;       /* `watch` has counted minor faults before it, */
+	double rate;	       /* so many a second */
 };
 
 /*

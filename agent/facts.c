@@ -72,11 +72,6 @@ const char *origin_name(enum fact_origin o)
 	return names[o];
 }
 
-void facts_clear(struct facts *f)
-{
-	memset(f, 0, sizeof(*f));
-}
-
 void facts_set(struct facts *f, enum fact_id id, enum fact_origin o, uint64_t n)
 {
 	f->v[id] = (struct fact){ .known = true, .origin = o, .n = n };
@@ -108,11 +103,4 @@ uint64_t facts_get(const struct facts *f, enum fact_id id)
 bool facts_known(const struct facts *f, enum fact_id id)
 {
 	return f->v[id].known;
-}
-
-double facts_value(const struct facts *f, enum fact_id id)
-{
-	if (!f->v[id].known)
-		return 0;
-	return infos[id].kind == KIND_FRACTION ? f->v[id].fraction : (double)f->v[id].n;
 }

@@ -83,6 +83,7 @@ struct fact {
 	char text[32];	 /* of KIND_TEXT */
 };
 
+/* Zeroed: nothing is known. */
 struct facts {
 	struct fact v[FACT_COUNT];
 };
@@ -92,7 +93,6 @@ const struct fact_info *fact_info(enum fact_id id);
 enum fact_id fact_by_name(const char *name);
 const char *origin_name(enum fact_origin o); /* "kernel", "passive", "called", "predicted" */
 
-void facts_clear(struct facts *f);
 void facts_set(struct facts *f, enum fact_id id, enum fact_origin o, uint64_t n);
 /* part / whole; not known where whole is 0. Held between 0 and 1. */
 void facts_set_share(struct facts *f, enum fact_id id, enum fact_origin o, uint64_t part,
@@ -101,6 +101,4 @@ void facts_set_text(struct facts *f, enum fact_id id, enum fact_origin o, const 
 /* 0 where it is not known. */
 uint64_t facts_get(const struct facts *f, enum fact_id id);
 bool facts_known(const struct facts *f, enum fact_id id);
-/* As a number, whatever kind it is (a text has none: 0). */
-double facts_value(const struct facts *f, enum fact_id id);
 #endif

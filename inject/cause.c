@@ -17,11 +17,12 @@ const struct cause_row *cause_row(enum cause c)
 
 int cause_fail(struct diag *d, int err, enum cause c, const char *fmt, ...)
 {
+	const struct cause_row *row = cause_row(c);
 	char text[sizeof(d->text)];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return diag_fail(d, err, rows[c].exit, rows[c].code, rows[c].remedy, "%s", text);
+	return diag_fail(d, err, row->exit, row->code, row->remedy, "%s", text);
 }

@@ -209,7 +209,6 @@ int elf_file_open(int fd, struct elf_file **out)
 		goto close_fd;
 	e->fd = fd;
 	e->size = (uint64_t)st.st_size;
-	e->type = eh.e_type;
 	e->section_budget = e->size < ELF_SECTION_MAX ? 2 * e->size : 2 * ELF_SECTION_MAX;
 	err = -EBADMSG;
 	if (elf_version(EV_CURRENT) == EV_NONE)
@@ -248,11 +247,6 @@ void elf_file_close(struct elf_file *e)
 	elf_end(e->elf);
 	close(e->fd);
 	free(e);
-}
-
-uint16_t elf_file_type(const struct elf_file *e)
-{
-	return e->type;
 }
 
 size_t elf_file_segments(const struct elf_file *e, const struct elf_segment **out)

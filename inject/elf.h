@@ -30,7 +30,6 @@ struct elf_segment {
  * x86-64 ELF file, -EBADMSG if it is damaged. */
 HM_MUST_CHECK int elf_file_open(int fd, struct elf_file **out);
 void elf_file_close(struct elf_file *e);
-uint16_t elf_file_type(const struct elf_file *e); /* ET_EXEC, ET_DYN */
 size_t elf_file_segments(const struct elf_file *e, const struct elf_segment **out);
 /* Build id bytes; returns the length, 0 if none. */
 size_t elf_file_build_id(const struct elf_file *e, const unsigned char **out);

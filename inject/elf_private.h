@@ -22,7 +22,6 @@ struct elf_file {
 	/* bytes of sections that may still be read: twice the file, since some are asked for twice
 	 * but sound ones do not overlap */
 	uint64_t section_budget;
-	uint16_t type;
 	struct elf_segment *seg;
 	size_t n_seg;
 	unsigned char build_id[ELF_BUILD_ID_MAX];

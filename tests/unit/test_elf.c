@@ -211,11 +211,10 @@ Test(elf, pie_and_not_pie)
 	tool_build(dir, "pie", program_source, "-pie -fPIE");
 	tool_build(dir, "fixed", program_source, "-no-pie -fno-pie");
 	e = open_elf("pie");
-	cr_assert_eq(elf_file_type(e), ET_DYN);
 	cr_assert_eq(elf_file_lookup(e, "known", &s), 0);
+	cr_assert_lt(s.value, 0x400000, "to be moved");
 	elf_file_close(e);
 	e = open_elf("fixed");
-	cr_assert_eq(elf_file_type(e), ET_EXEC);
 	cr_assert_eq(elf_file_lookup(e, "known", &s), 0);
 	cr_assert_geq(s.value, 0x400000);
 	elf_file_close(e);

@@ -19,9 +19,8 @@ Test(facts, each_has_a_name_of_its_own)
 
 Test(facts, unknown_is_not_zero)
 {
-	struct facts f;
+	struct facts f = { 0 };
 
-	facts_clear(&f);
 	cr_assert(!facts_known(&f, FACT_RSS));
 	facts_set(&f, FACT_RSS, FROM_KERNEL, 0);
 	cr_assert(facts_known(&f, FACT_RSS));
@@ -29,9 +28,9 @@ Test(facts, unknown_is_not_zero)
 	facts_set_share(&f, FACT_CGROUP_FRACTION, FROM_KERNEL, 1, 0);
 	cr_assert(!facts_known(&f, FACT_CGROUP_FRACTION), "of nothing");
 	facts_set_share(&f, FACT_CGROUP_FRACTION, FROM_KERNEL, 1, 4);
-	cr_assert_eq(facts_value(&f, FACT_CGROUP_FRACTION), 0.25);
+	cr_assert_eq(f.v[FACT_CGROUP_FRACTION].fraction, 0.25);
 	facts_set_share(&f, FACT_CGROUP_FRACTION, FROM_KERNEL, 5, 4);
-	cr_assert_eq(facts_value(&f, FACT_CGROUP_FRACTION), 1);
+	cr_assert_eq(f.v[FACT_CGROUP_FRACTION].fraction, 1);
 	facts_set_text(&f, FACT_GLIBC_VERSION, FROM_PASSIVE, "");
 	cr_assert(!facts_known(&f, FACT_GLIBC_VERSION));
 	facts_set_text(&f, FACT_GLIBC_VERSION, FROM_PASSIVE, "2.36");

@@ -24,6 +24,14 @@ const char *linkage_name(enum linkage l)
 	return (unsigned)l < sizeof(names) / sizeof(names[0]) ? names[l] : "";
 }
 
+const struct allocator *allocators_get(const struct allocators *v, const char *name)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->v[i].in_use && !strcmp(v->v[i].ops->name, name))
+			return &v->v[i];
+	return NULL;
+}
+
 static enum linkage linkage_of(const struct module *mod)
 {
 	if (mod->is_main)

@@ -72,5 +72,7 @@ extern const struct allocator_ops jemalloc_ops;
  * the maps. An allocator that is mapped but not reached has in_use false and is not called.
  */
 int allocators_find(const struct process *p, struct allocators *out, struct diag *d) HM_MUST_CHECK;
+/* The one of that name that is in use, or NULL. */
+const struct allocator *allocators_get(const struct allocators *v, const char *name);
 const char *linkage_name(enum linkage l);
 #endif

@@ -9,8 +9,9 @@
 #include "glibc_picture.h"
 #include "guard.h"
 
-#define PER_CPU	 8U    /* NARENAS_FROM_NCORES of 64-bit machines */
-#define CPUS_MAX 8192U /* more than any kernel is built for */
+#define MAPS_HINT "`maps` shows who owns its memory"
+#define PER_CPU	  8U	/* NARENAS_FROM_NCORES of 64-bit machines */
+#define CPUS_MAX  8192U /* more than any kernel is built for */
 
 uint64_t glibc_arena_limit(const struct glibc_par *par, size_t arenas, unsigned online,
 			   unsigned allowed)
@@ -151,6 +152,35 @@ int glibc_arenas_read(struct process *p, const struct allocator *a, struct glibc
 	if (out->plan.arenas)
 		qsort(out->plan.arena, out->plan.arenas, sizeof(*out->plan.arena), by_size);
 	return 0;
+}
+
+int glibc_arenas_none(const struct process *p, struct diag *d)
+{
+	const struct allocators *v = &p->allocs;
+	const char *comm = p->t.comm;
+
+	if (allocators_get(v, "jemalloc"))
+		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-glibc-malloc",
+				 "`stats`, and `mallctl stats.arenas.<i>...`, have its arenas",
+				 "%s allocates with jemalloc, whose arenas are not shown yet",
+				 comm);
+	if (!p->pre.attachable && p->pre.cause.exit) {
+		*d = p->pre.cause;
+		return -EPERM;
+	}
+	/* no libc, musl, static without symbols: its words name it */
+	if (!p->pre.injectable && p->pre.cause.exit == HM_UNSUPPORTED)
+		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, p->pre.cause.code, MAPS_HINT,
+				 "%s has no arenas that can be shown: %s", comm, p->pre.cause.text);
+	for (size_t i = 0; i < v->n; i++)
+		if (v->v[i].in_use)
+			return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "unsupported-allocator",
+					 MAPS_HINT,
+					 "%s has no arenas that can be shown: its allocator is "
+					 "%s %s",
+					 comm, v->v[i].ops->name, v->v[i].version);
+	return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-allocator", MAPS_HINT,
+			 "%s has no arenas that can be shown: no allocator was found in it", comm);
 }
 
 void glibc_arenas_free(struct glibc_arenas *a)

@@ -22,6 +22,11 @@ struct glibc_arenas {
 HM_MUST_CHECK int glibc_arenas_read(struct process *p, const struct allocator *a,
 				    struct glibc_arenas *out, struct diag *d);
 void glibc_arenas_free(struct glibc_arenas *a);
+/*
+ * Why there are none to read where glibc's malloc is not in use: exit 5 with the allocator that is,
+ * or what keeps us from reading anything. Returns a negative errno.
+ */
+int glibc_arenas_none(const struct process *p, struct diag *d);
 
 /*
  * Pure: how many arenas there can be at most. arena_max where it is set; else eight for each CPU,

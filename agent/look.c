@@ -42,7 +42,7 @@ static int take_glibc(struct process *p, struct look *l, struct diag *d)
 			*d = own;
 			return err;
 		}
-		snprintf(l->glibc_unread, sizeof(l->glibc_unread), "%s", own.text);
+		l->glibc_unread = own;
 		return 0;
 	}
 	/* nothing was ever allocated: a plan without arenas, all zero */

@@ -17,7 +17,7 @@ struct look {
 	struct facts facts;
 	bool glibc; /* its heap was read: arenas is valid */
 	struct glibc_arenas arenas;
-	char glibc_unread[512];		  /* why not, where glibc is in use; or "" */
+	struct diag glibc_unread;	  /* why not, where glibc is in use; or exit 0 */
 	const struct allocator *jemalloc; /* in use; of the process, NULL without one */
 	bool jemalloc_asked;
 	char jemalloc_unasked[512]; /* why not, or "" */

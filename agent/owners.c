@@ -376,9 +376,15 @@ int owners_assign(const struct smaps *s, struct owner_facts *f, struct owners *o
 		}
 	}
 	owner_of_rest(out, f);
-	for (size_t i = 0; i < out->n; i++)
-		add_amounts(&out->total, &out->v[i].a);
+	owners_sum(out);
 	return 0;
+}
+
+void owners_sum(struct owners *o)
+{
+	o->total = (struct amounts){ 0 };
+	for (size_t i = 0; i < o->n; i++)
+		add_amounts(&o->total, &o->v[i].a);
 }
 
 void owners_free(struct owners *o)

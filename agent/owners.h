@@ -128,6 +128,8 @@ struct owners {
  * n log n time in mappings and claims.
  */
 HM_MUST_CHECK int owners_assign(const struct smaps *s, struct owner_facts *f, struct owners *out);
+/* Adds up the total of pieces that did not come from owners_assign. */
+void owners_sum(struct owners *o);
 void owners_free(struct owners *o);
 
 /* One row of the table: all pieces of one owner and kind. */

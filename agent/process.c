@@ -365,10 +365,7 @@ int process_ready(struct process *p, struct diag *d)
 
 const struct allocator *process_allocator(const struct process *p, const char *name)
 {
-	for (size_t i = 0; i < p->allocs.n; i++)
-		if (p->allocs.v[i].in_use && !strcmp(p->allocs.v[i].ops->name, name))
-			return &p->allocs.v[i];
-	return NULL;
+	return allocators_get(&p->allocs, name);
 }
 
 int process_calls(struct process *p, struct call *v, size_t n, struct diag *d)

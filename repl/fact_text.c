@@ -158,8 +158,8 @@ void look_warn(struct context *c, struct reply *r, const struct look *l)
 	const struct glibc_arena_plan *t = &plan->total;
 	char where[128], what[160];
 
-	if (l->glibc_unread[0])
-		reply_warn(c, r, "heap-not-read", "%s", l->glibc_unread);
+	if (l->glibc_unread.exit)
+		reply_warn(c, r, "heap-not-read", "%s", l->glibc_unread.text);
 	if (l->jemalloc_unasked[0])
 		reply_warn(c, r, "not-asked", "jemalloc was not asked: %s", l->jemalloc_unasked);
 	if (plan->ring_fault.kind)

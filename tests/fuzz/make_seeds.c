@@ -587,6 +587,40 @@ static void seccomp_seeds(void)
 	write_seed("seccomp", "filter", &s);
 }
 
+/* RFC 1952, bit by bit. */
+static uint32_t crc_of(const char *p, size_t n)
+{
+	uint32_t crc = ~0U;
+
+	for (; n; n--) {
+		crc ^= (unsigned char)*p++;
+		for (int i = 0; i < 8; i++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320U : 0);
+	}
+	return ~crc;
+}
+
+/* The smallest snapshot, in one block that is not compressed. */
+static void snapshot_seed(void)
+{
+	static const char text[] =
+		"{\"schema\":\"heapmedic-snapshot/1\",\"snapshot\":{"
+		"\"time\":\"2026-01-31T12:00:00.000000000Z\",\"pid\":1,\"comm\":\"x\","
+		"\"look\":{\"memory\":{\"mappings\":[],\"pieces\":[],\"usage\":{\"rss\":0}},"
+		"\"facts\":{},\"verdict\":\"healthy\"}}}";
+	static const unsigned char head[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1 };
+	const size_t n = sizeof(text) - 1;
+	struct seed s = { .n = 0 };
+
+	put(&s, head, sizeof(head));
+	put_number(&s, n, 2);
+	put_number(&s, ~n, 2);
+	put(&s, text, n);
+	put_number(&s, crc_of(text, n), 4);
+	put_number(&s, n, 4);
+	write_seed("snapshot", "stored", &s);
+}
+
 int main(int argc, char **argv)
 {
 	static struct seed elf[8], *prog, *lib, *fixed;
@@ -619,5 +653,6 @@ int main(int argc, char **argv)
 	runtime_seeds();
 	owner_seeds();
 	seccomp_seeds();
+	snapshot_seed();
 	return 0;
 }

@@ -7,9 +7,9 @@
 
 #include "../agent/glibc_arenas.h"
 #include "context.h"
+#include "view.h"
 
 #define ROWS_SHOWN 20
-#define MAPS_HINT  "`maps` shows who owns its memory"
 #define ORIGIN	   "passive" /* read from memory: nothing was held or called */
 
 /* ---- what stands behind the numbers of a row */
@@ -257,74 +257,41 @@ static void warn(struct context *c, struct reply *r, const struct glibc_plan *pl
 			   text_size(size, plan->total.pages.pinned, c->set.bytes));
 }
 
-static int show_glibc(struct context *c, const struct args *a, struct reply *r,
-		      const struct allocator *glibc, struct diag *d)
+static void answer_none(struct context *c, struct reply *r)
 {
-	struct glibc_arenas arenas;
-	int err = glibc_arenas_read(c->process, glibc, &arenas, d);
-
-	if (err == -ENODATA) {
-		if (!c->set.json)
-			fprintf(c->sink->out, "no arenas: %s has not allocated anything yet (%s)\n",
-				c->comm, ORIGIN);
-		reply_set(r, "total", json_null());
-		reply_set(r, "parameters", json_null());
-		return 0;
-	}
-	if (err)
-		return err;
-	warn(c, r, &arenas.plan);
-	if (c->set.json)
-		reply_all(r, &arenas);
-	else if (print_arenas(c, &arenas, a->opt[ARENAS_ALL] != NULL))
-		err = diag_internal(d, -ENOMEM, "the table");
-	glibc_arenas_free(&arenas);
-	return err;
-}
-
-/* Exit 5, or what keeps us from reading at all, and what there is instead. */
-static int nothing_to_show(const struct context *c, struct diag *d)
-{
-	const struct process *p = c->process;
-	const struct allocators *v = &p->allocs;
-
-	if (process_allocator(p, "jemalloc"))
-		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-glibc-malloc",
-				 "`stats`, and `mallctl stats.arenas.<i>...`, have its arenas",
-				 "%s allocates with jemalloc, whose arenas are not shown yet",
-				 c->comm);
-	if (!p->pre.attachable && p->pre.cause.exit) {
-		*d = p->pre.cause;
-		return -EPERM;
-	}
-	/* no libc, musl, static without symbols: its words name it */
-	if (!p->pre.injectable && p->pre.cause.exit == HM_UNSUPPORTED)
-		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, p->pre.cause.code, MAPS_HINT,
-				 "%s has no arenas that can be shown: %s", c->comm,
-				 p->pre.cause.text);
-	for (size_t i = 0; i < v->n; i++)
-		if (v->v[i].in_use)
-			return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "unsupported-allocator",
-					 MAPS_HINT,
-					 "%s has no arenas that can be shown: its allocator is "
-					 "%s %s",
-					 c->comm, v->v[i].ops->name, v->v[i].version);
-	return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-allocator", MAPS_HINT,
-			 "%s has no arenas that can be shown: no allocator was found in it",
-			 c->comm);
+	if (!c->set.json)
+		fprintf(c->sink->out, "no arenas: %s has not allocated anything yet (%s)\n",
+			c->comm, ORIGIN);
+	reply_set(r, "total", json_null());
+	reply_set(r, "parameters", json_null());
 }
 
 int cmd_arenas(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
-	const struct allocator *glibc = process_allocator(c->process, "glibc");
+	const struct glibc_arenas *arenas;
+	struct glibc_arenas own;
+	const struct allocators *v = view_allocators(c);
+	int err;
 
-	if (!glibc)
-		return nothing_to_show(c, d);
-	if (process_allocator(c->process, "jemalloc"))
+	if (allocators_get(v, "glibc") && allocators_get(v, "jemalloc"))
 		reply_warn(c, r, "jemalloc-not-shown",
 			   "%s also uses jemalloc: `stats`, and `mallctl stats.arenas.<i>...`, "
 			   "have its arenas",
 			   c->comm);
+	err = view_arenas(c, &own, &arenas, d);
+	if (err && err != -ENODATA)
+		return err;
 	reply_set(r, "arenas", json_array());
-	return show_glibc(c, a, r, glibc, d);
+	if (err == -ENODATA) {
+		answer_none(c, r);
+		return 0;
+	}
+	warn(c, r, &arenas->plan);
+	if (c->set.json)
+		reply_all(r, arenas);
+	else if (print_arenas(c, arenas, a->opt[ARENAS_ALL] != NULL))
+		err = diag_internal(d, -ENOMEM, "the table");
+	if (arenas == &own)
+		glibc_arenas_free(&own);
+	return err;
 }

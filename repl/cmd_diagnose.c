@@ -8,6 +8,7 @@
 #include "context.h"
 #include "fact_text.h"
 #include "owner_text.h"
+#include "view.h"
 
 #define ROWS_SHOWN 8 /* one screen holds all of it */
 
@@ -291,7 +292,7 @@ static void answer_json(struct context *c, struct reply *r, const struct look *l
 	reply_set(r, "rows", list);
 	reply_set(r, "remainder_bytes", json_integer(l->memory.remainder));
 	reply_set(r, "cgroup", cgroup_json(r, &l->cgroup));
-	reply_set(r, "allocators", allocators_json(r, &c->process->allocs));
+	reply_set(r, "allocators", allocators_json(r, view_allocators(c)));
 	list = json_array();
 	for (size_t i = 0; i < l->advice.n; i++)
 		if (json_array_append_new(list, advice_json(r, &l->advice.v[i])))
@@ -304,22 +305,24 @@ static void answer_json(struct context *c, struct reply *r, const struct look *l
 int cmd_diagnose(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	struct owner_table rows;
-	struct look l;
-	int err = look_take(c->process, !c->set.passive, &l, d);
+	const struct look *l;
+	struct look own;
+	int err = view_look(c, true, &own, &l, d);
 
 	(void)a;
 	if (err)
 		return err;
-	err = owners_table(&l.memory.owners, &rows);
+	err = owners_table(&l->memory.owners, &rows);
 	if (!err && c->set.json)
-		answer_json(c, r, &l, &rows);
+		answer_json(c, r, l, &rows);
 	else if (!err)
-		err = print_all(c, &l, &rows);
+		err = print_all(c, l, &rows);
 	if (err)
 		diag_internal(d, err, "the table");
 	else
-		look_warn(c, r, &l);
+		look_warn(c, r, l, true);
 	owner_table_free(&rows);
-	look_free(&l);
+	if (l == &own)
+		look_free(&own);
 	return err;
 }

@@ -6,6 +6,7 @@
 
 #include "context.h"
 #include "fact_text.h"
+#include "view.h"
 
 /* The facts that the words ask for, each once, in their order. */
 struct wanted {
@@ -114,23 +115,22 @@ static bool wants_call(const struct wanted *w)
 
 int cmd_facts(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
+	const struct look *l;
+	struct look own;
 	struct wanted w;
-	struct look l;
 	int err = facts_args(a, &w, d);
 
 	if (!err)
-		err = look_take(c->process, !c->set.passive && wants_call(&w), &l, d);
+		err = view_look(c, wants_call(&w), &own, &l, d);
 	if (err)
 		return err;
 	if (c->set.json)
-		reply_facts(r, &l.facts, &w);
-	else if (print_facts(c, &l, &w))
+		reply_facts(r, &l->facts, &w);
+	else if (print_facts(c, l, &w))
 		err = diag_internal(d, -ENOMEM, "the table");
-	/* what nobody asked for is not missing */
-	if (!wants_call(&w))
-		l.jemalloc_unasked[0] = '\0';
 	if (!err)
-		look_warn(c, r, &l);
-	look_free(&l);
+		look_warn(c, r, l, wants_call(&w));
+	if (l == &own)
+		look_free(&own);
 	return err;
 }

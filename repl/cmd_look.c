@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../agent/glibc_threads.h"
 #include "../inject/backtrace.h"
-#include "../inject/preview.h"
 #include "context.h"
 #include "signals.h"
+#include "view.h"
 
 #define MAX_FRAMES 256
 
@@ -38,9 +37,10 @@ static const char *arena_text(const struct glibc_thread *g, char *buf, size_t si
 	return buf;
 }
 
-static void thread_row(struct table *table, const struct thread *t, const struct glibc_thread *g,
-		       bool bytes)
+static void print_thread(struct table *table, const struct thread_row *row, bool bytes)
 {
+	const struct glibc_thread *g = &row->g;
+	const struct thread *t = &row->t;
 	char tid[16], call[32], arena[24], cache[SIZE_TEXT], state[2] = { t->state, '\0' };
 
 	snprintf(tid, sizeof(tid), "%d", (int)t->tid);
@@ -52,8 +52,7 @@ static void thread_row(struct table *table, const struct thread *t, const struct
 					 (t->usable && !t->anew) || !t->reason ? "" : t->reason });
 }
 
-static int print_threads(const struct context *c, const struct threads *list,
-			 const struct glibc_thread *heap)
+static int print_threads(const struct context *c, const struct thread_rows *rows)
 {
 	static const struct column columns[] = {
 		{ "TID", true },   { "NAME", false },  { "STATE", false },  { "CALL", false },
@@ -64,15 +63,17 @@ static int print_threads(const struct context *c, const struct threads *list,
 
 	if (!t)
 		return -ENOMEM;
-	for (size_t i = 0; i < list->n; i++)
-		thread_row(t, &list->v[i], &heap[i], c->set.bytes);
+	for (size_t i = 0; i < rows->n; i++)
+		print_thread(t, &rows->v[i], c->set.bytes);
 	err = table_print(t, c->sink);
 	table_free(t);
 	return err;
 }
 
-static json_t *thread_json(struct reply *r, const struct thread *t, const struct glibc_thread *g)
+static json_t *thread_json(struct reply *r, const struct thread_row *row)
 {
+	const struct glibc_thread *g = &row->g;
+	const struct thread *t = &row->t;
 	char call[32], state[2] = { t->state, '\0' };
 	json_t *o = json_object();
 
@@ -90,74 +91,27 @@ static json_t *thread_json(struct reply *r, const struct thread *t, const struct
 	return o;
 }
 
-/* Without the right to attach, what a thread does cannot be read either: it is not "running". */
-static void forbid_all(struct threads *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (list->v[i].usable) {
-			list->v[i].usable = false;
-			list->v[i].reason = "not permitted, see `check`";
-		}
-}
-
-/* What each has of glibc's heap; without the right to read it, or its malloc, nothing is known. */
-static int read_heap(const struct process *p, struct threads *list, struct glibc_thread *heap,
-		     struct diag *d)
-{
-	const struct allocator *glibc = process_allocator(p, "glibc");
-	int err;
-
-	for (size_t i = 0; i < list->n; i++)
-		heap[i] = (struct glibc_thread){ .arena = -1 };
-	if (!glibc || !p->pre.attachable)
-		return 0;
-	err = threads_locate(&p->t, &p->mods, list);
-	if (err)
-		return diag_internal(d, err, "looking for threads");
-	return glibc_threads_read(p, glibc, list, heap, d);
-}
-
-static int answer_threads(struct context *c, struct reply *r, struct threads *list, struct diag *d)
-{
-	struct glibc_thread *heap = calloc(list->n ? list->n : 1, sizeof(*heap));
-	json_t *rows;
-	int err;
-
-	if (!heap)
-		return diag_internal(d, -ENOMEM, "the threads");
-	err = read_heap(c->process, list, heap, d);
-	if (!err && c->set.json) {
-		rows = json_array();
-		for (size_t i = 0; i < list->n; i++)
-			if (json_array_append_new(rows, thread_json(r, &list->v[i], &heap[i])))
-				r->failed = true;
-		reply_set(r, "threads", rows);
-	} else if (!err && print_threads(c, list, heap)) {
-		err = diag_internal(d, -ENOMEM, "the table");
-	}
-	free(heap);
-	return err;
-}
-
 int cmd_threads(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
-	const struct process *p = c->process;
-	struct threads list;
-	int err = threads_read(&p->t, &list, d);
+	const struct thread_rows *rows;
+	struct thread_rows own;
+	int err = view_threads(c, &own, &rows, d);
+	json_t *list;
 
 	(void)a;
 	if (err)
 		return err;
-	err = threads_rank(&p->t, &p->maps, &p->mods, &list);
-	if (!err && p->pre.injectable)
-		err = preview_threads(&p->t, &p->maps, &p->mods, &list);
-	if (!p->pre.attachable)
-		forbid_all(&list);
-	if (err)
-		diag_internal(d, err, "ranking threads");
-	else
-		err = answer_threads(c, r, &list, d);
-	threads_free(&list);
+	if (c->set.json) {
+		list = json_array();
+		for (size_t i = 0; i < rows->n; i++)
+			if (json_array_append_new(list, thread_json(r, &rows->v[i])))
+				r->failed = true;
+		reply_set(r, "threads", list);
+	} else if (print_threads(c, rows)) {
+		err = diag_internal(d, -ENOMEM, "the table");
+	}
+	if (rows == &own)
+		thread_rows_free(&own);
 	return err;
 }
 

@@ -10,6 +10,7 @@
 #include "../inject/status.h"
 #include "context.h"
 #include "owner_text.h"
+#include "view.h"
 
 /* ---- figures */
 
@@ -213,24 +214,26 @@ static void warn(struct context *c, struct reply *r, const struct memory *m)
 
 int cmd_maps(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
-	struct memory m;
+	const struct memory *m;
+	struct memory own;
 	struct owner_table rows;
-	int err = memory_read(c->process, &m, d);
+	int err = view_memory(c, &own, &m, d);
 
 	if (err)
 		return err;
-	err = owners_table(&m.owners, &rows);
+	err = owners_table(&m->owners, &rows);
 	if (!err && c->set.json)
-		answer_json(r, &m, &rows, a->opt[MAPS_ALL] != NULL);
+		answer_json(r, m, &rows, a->opt[MAPS_ALL] != NULL);
 	else if (!err && a->opt[MAPS_ALL])
-		err = print_all(c, &m);
+		err = print_all(c, m);
 	else if (!err)
-		err = print_table(c, &m, &rows);
+		err = print_table(c, m, &rows);
 	if (err)
 		diag_internal(d, err, "the table");
 	else
-		warn(c, r, &m);
+		warn(c, r, m);
 	owner_table_free(&rows);
-	memory_free(&m);
+	if (m == &own)
+		memory_free(&own);
 	return err;
 }

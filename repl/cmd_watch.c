@@ -112,7 +112,7 @@ static int take_look(struct watching *x, struct watch_reading *now, struct diag 
 	now->usage = l.memory.usage;
 	watch_looked(&x->w, now->at, cost, &l.makeup, &l.facts);
 	if (!x->warned)
-		look_warn(x->c, x->r, &l);
+		look_warn(x->c, x->r, &l, true);
 	x->warned = true;
 	look_free(&l);
 	return 0;

@@ -116,6 +116,20 @@ static int check_possible(struct run *r)
 	return 0;
 }
 
+int command_fits(const struct context *c, const struct command *row, const struct args *a,
+		 struct diag *d)
+{
+	unsigned flags = row->effect ? row->effect(a) : row->flags;
+
+	if (!c->loaded || (flags & (CMD_NO_PROCESS | CMD_LOADED)))
+		return 0;
+	return diag_fail(d, -EINVAL, HM_USAGE, "needs-process",
+			 "heapmedic -p PID with the same command; a snapshot has diagnose, maps, "
+			 "arenas, threads, facts and diff",
+			 "%s needs the process itself, and this is a snapshot of it (pid %d)",
+			 row->name, (int)c->pid);
+}
+
 static int prepare(struct run *r, int argc, char *const *argv)
 {
 	int err;
@@ -132,6 +146,9 @@ static int prepare(struct run *r, int argc, char *const *argv)
 		help_command(r->c->set.json ? r->c->sink->err : r->c->sink->out, r->row);
 		return 0;
 	}
+	err = command_fits(r->c, r->row, &r->args, &r->d);
+	if (err)
+		return err;
 	find_effect(r);
 	return check_permitted(r);
 }
@@ -210,7 +227,7 @@ static int run_body(struct run *r)
 	struct diag lost;
 	int err = 0;
 
-	if (!(r->effect & CMD_NO_PROCESS)) {
+	if (!(r->effect & CMD_NO_PROCESS) && !r->c->loaded) {
 		err = context_process(r->c, &p, &r->d);
 		if (!err)
 			err = check_possible(r);
@@ -311,7 +328,7 @@ static void answer_json(struct run *r, enum hm_exit code)
 
 	if (r->row && (r->row->flags & CMD_CONTROL) && code == HM_OK)
 		return;
-	clock_gettime(CLOCK_REALTIME, &e.time);
+	context_time(c, &e.time);
 	if (sink_envelope(c->sink, &e))
 		fputs("heapmedic: no memory left for an answer\n", c->sink->err);
 }

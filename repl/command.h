@@ -18,6 +18,7 @@ enum command_flag {
 	CMD_EXPERT = 16,     /* x */
 	CMD_NO_PROCESS = 32, /* needs no process */
 	CMD_CONTROL = 64,    /* steers the run: no JSON unless it fails */
+	CMD_LOADED = 128,    /* a snapshot does as well (--load) */
 };
 
 /* An option of one command; long names only. */
@@ -91,6 +92,10 @@ const char *command_letters(unsigned flags, char buf[6]);
 HM_MUST_CHECK int args_parse(const struct command *row, int argc, char *const *argv,
 			     struct args *out, struct settings *s, struct diag *d);
 void args_free(struct args *a);
+
+/* Exit 2 where a snapshot is loaded, and row with these words needs the process itself. */
+HM_MUST_CHECK int command_fits(const struct context *c, const struct command *row,
+			       const struct args *a, struct diag *d);
 
 /*
  * Runs one command: checks, asks, writes the audit records, runs, answers. Returns its exit code;

@@ -22,7 +22,7 @@ static const struct command rows[] = {
 		  "\n"
 		  "  heapmedic -p 4711 check\n"
 		  "  heapmedic -p 4711 check --hold\n" },
-	{ .name = "diagnose", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "", .run = cmd_diagnose,
+	{ .name = "diagnose", .flags = CMD_PASSIVE | CMD_LOADED | CMD_CALLS, .usage = "", .run = cmd_diagnose,
 	  .help = "where the memory is, leak or retained, what to do",
 	  .more = "One page: a verdict with its evidence, the owners of the resident memory (the\n"
 		  "rows add up to the RSS), what each allocator has, and what helps with how many\n"
@@ -40,7 +40,7 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 diagnose\n"
 		  "  heapmedic -p 4711 --passive diagnose\n"
 		  "  heapmedic -p 4711 --json diagnose\n" },
-	{ .name = "facts", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "[NAME...]", .max = -1,
+	{ .name = "facts", .flags = CMD_PASSIVE | CMD_LOADED | CMD_CALLS, .usage = "[NAME...]", .max = -1,
 	  .completes = COMPLETE_FACT, .check = check_facts, .run = cmd_facts,
 	  .help = "everything that is known, each fact by its name",
 	  .more = "One per line with where it comes from: kernel, passive (read from memory),\n"
@@ -78,7 +78,7 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 watch\n"
 		  "  heapmedic -p 4711 watch 1s 60 --after-trim\n"
 		  "  heapmedic -p 4711 --json watch 10s\n" },
-	{ .name = "maps", .flags = CMD_PASSIVE, .usage = "", .run = cmd_maps,
+	{ .name = "maps", .flags = CMD_PASSIVE | CMD_LOADED, .usage = "", .run = cmd_maps,
 	  .options = { [MAPS_ALL] = { "all", NULL, "each mapping with its owner, by address" } },
 	  .help = "who owns the memory: all that is resident",
 	  .more = "One row per owner, most resident first. The rows add up to the RSS; what came\n"
@@ -90,7 +90,7 @@ static const struct command rows[] = {
 		  "\n"
 		  "  heapmedic -p 4711 maps\n"
 		  "  heapmedic -p 4711 maps --all\n" },
-	{ .name = "arenas", .flags = CMD_PASSIVE, .usage = "", .run = cmd_arenas,
+	{ .name = "arenas", .flags = CMD_PASSIVE | CMD_LOADED, .usage = "", .run = cmd_arenas,
 	  .options = { [ARENAS_ALL] = { "all", NULL, "every arena, not only the 20 largest" } },
 	  .help = "glibc's arenas, and what a trim would return",
 	  .more = "One row per arena, largest first, read from memory: nothing is held or called.\n"
@@ -111,6 +111,34 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 arenas\n"
 		  "  heapmedic -p 4711 --json arenas\n"
 		  "  heapmedic -p 4711 --bytes arenas --all\n" },
+	{ .name = "snapshot", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "FILE", .min = 1, .max = 1,
+	  .completes = COMPLETE_FILE, .run = cmd_snapshot,
+	  .options = { [SNAPSHOT_FORCE] = { "force", NULL, "replace a file that is no snapshot, too" } },
+	  .help = "save what is seen now, to look at it later",
+	  .more = "--load FILE shows it again, on any machine: diagnose, maps, arenas, threads and\n"
+		  "facts say what they would have said then. `diff` compares two. FILE - is stdout.\n"
+		  "\n"
+		  "Nothing that the program has stored is in it: addresses, sizes and counts, and\n"
+		  "the names of mappings (paths), threads and the host. It is compressed JSON:\n"
+		  "zcat FILE | python3 -m json.tool. jemalloc is asked by calls, which --passive\n"
+		  "leaves out.\n"
+		  "\n"
+		  "  heapmedic -p 4711 snapshot before.hms\n"
+		  "  heapmedic --load before.hms diagnose\n" },
+	{ .name = "diff", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED, .usage = "A [B]", .min = 1, .max = 2,
+	  .completes = COMPLETE_FILE, .run = cmd_diff, .effect = effect_diff,
+	  .help = "what grew from one snapshot to another, or to now",
+	  .more = "Two files need no process; one is compared with the process as it is now.\n"
+		  "Largest growth first: per owner (resident and swapped bytes, with the rate),\n"
+		  "then each of glibc's arenas that has changed, then the threads. The last line\n"
+		  "says what the growth is made of:\n"
+		  "\n"
+		  "live: in use, a leak or a cache. retained: free inside an allocator.\n"
+		  "not-allocator: stacks, files, shared or other memory. none: less than counts.\n"
+		  "unknown (null in JSON): an allocator was not asked, or it is in swap.\n"
+		  "\n"
+		  "  heapmedic diff before.hms after.hms\n"
+		  "  heapmedic -p 4711 diff before.hms\n" },
 	{ .name = "info", .flags = CMD_CALLS, .usage = "", .run = cmd_info, .effect = effect_info,
 	  .options = { [INFO_RAW] = { "raw", NULL, "the XML as malloc_info wrote it" },
 		       [INFO_ALL] = { "all", NULL, "every arena, not only the 20 largest" },
@@ -168,7 +196,7 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 mallctl stats.allocated\n"
 		  "  heapmedic -p 4711 mallctl arena.0.dirty_decay_ms 1000\n"
 		  "  heapmedic mallctl --list arenas.\n" },
-	{ .name = "threads", .flags = CMD_PASSIVE, .usage = "", .run = cmd_threads,
+	{ .name = "threads", .flags = CMD_PASSIVE | CMD_LOADED, .usage = "", .run = cmd_threads,
 	  .help = "what the threads wait in, and their arenas",
 	  .more = "Best candidate first. Nothing is held. CALL is the system call that a thread is\n"
 		  "in, ARENA the number of glibc's arena that it allocates from (none: it has not\n"

@@ -16,6 +16,7 @@ enum { TRIM_MIN_YIELD, TRIM_FORCE };
 enum { CTL_LIST };
 enum { CHECK_HOLD };
 enum { WATCH_AFTER_TRIM };
+enum { SNAPSHOT_FORCE };
 
 /* cmd_look.c */
 command_fn cmd_threads, cmd_bt;
@@ -27,6 +28,11 @@ command_fn cmd_facts;
 check_fn check_facts;
 /* cmd_diagnose.c */
 command_fn cmd_diagnose;
+/* cmd_snapshot.c */
+command_fn cmd_snapshot;
+/* cmd_diff.c */
+command_fn cmd_diff;
+unsigned effect_diff(const struct args *a);
 /* cmd_arenas.c */
 command_fn cmd_arenas;
 /* cmd_check.c */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../agent/process.h"
+#include "../agent/snapshot.h"
 #include "signals.h"
 
 static struct session_opts session_options(const struct settings *s)
@@ -137,6 +138,14 @@ const char *origin_text(const struct origin *o, char *buf, size_t size)
 	return buf;
 }
 
+void context_time(const struct context *c, struct timespec *out)
+{
+	if (c->loaded)
+		*out = c->loaded->time;
+	else
+		clock_gettime(CLOCK_REALTIME, out);
+}
+
 void context_error(struct context *c, const struct diag *d)
 {
 	char where[300];
@@ -148,7 +157,7 @@ void context_error(struct context *c, const struct diag *d)
 	};
 
 	if (c->base.json) {
-		clock_gettime(CLOCK_REALTIME, &e.time);
+		context_time(c, &e.time);
 		if (sink_envelope(c->sink, &e))
 			fputs("heapmedic: no memory left for an answer\n", c->sink->err);
 	}

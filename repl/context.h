@@ -12,6 +12,7 @@
 
 struct process;
 struct reply;
+struct snapshot;
 
 /* Where a command stands, for messages; name NULL: on the command line. */
 struct origin {
@@ -25,10 +26,11 @@ struct context {
 	struct settings set;	     /* of the command that runs: base and its own options */
 	const struct settings *over; /* in place of base: options behind `source`; NULL: none */
 	struct sink *sink;
-	struct audit *audit;	 /* NULL: none */
-	pid_t pid;		 /* 0: no target */
-	struct process *process; /* NULL until a command needs it */
-	char comm[64];		 /* of the process, once it was open */
+	struct audit *audit;	       /* NULL: none */
+	pid_t pid;		       /* 0: no target */
+	struct process *process;       /* NULL until a command needs it */
+	const struct snapshot *loaded; /* in place of a process; NULL: none */
+	char comm[64];		       /* of the process, once it was open */
 	struct origin origin;
 	struct grammar_vars vars;
 	bool interactive; /* a person types the commands */
@@ -61,6 +63,8 @@ enum hm_exit context_end(struct context *c);
 
 /* "FILE:3", "-e:1", "shell" or NULL for the command line. */
 const char *origin_text(const struct origin *o, char *buf, size_t size);
+/* When what is answered was true: now, or when the snapshot was taken. */
+void context_time(const struct context *c, struct timespec *out);
 /* Tells an error that belongs to no command: as text, and with --json as an object too. */
 void context_error(struct context *c, const struct diag *d);
 /* Talk: one line on err unless --quiet. context_verbose only with -v. */

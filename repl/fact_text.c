@@ -64,8 +64,8 @@ static bool is_of(enum fact_id id, const char *part)
 
 const char *fact_missing(const struct look *l, enum fact_id id)
 {
-	if (is_of(id, "glibc") && l->glibc_unread[0])
-		return l->glibc_unread;
+	if (is_of(id, "glibc") && l->glibc_unread.exit)
+		return l->glibc_unread.text;
 	if (is_of(id, "glibc"))
 		return l->glibc ? "glibc does not tell it" : "glibc's malloc is not in use";
 	if (is_of(id, "jemalloc") && !l->jemalloc)
@@ -152,7 +152,7 @@ json_t *fact_origins_json(struct reply *r, const struct facts *f)
 	return o;
 }
 
-void look_warn(struct context *c, struct reply *r, const struct look *l)
+void look_warn(struct context *c, struct reply *r, const struct look *l, bool asking)
 {
 	const struct glibc_plan *plan = &l->arenas.plan;
 	const struct glibc_arena_plan *t = &plan->total;
@@ -160,7 +160,7 @@ void look_warn(struct context *c, struct reply *r, const struct look *l)
 
 	if (l->glibc_unread.exit)
 		reply_warn(c, r, "heap-not-read", "%s", l->glibc_unread.text);
-	if (l->jemalloc_unasked[0])
+	if (asking && l->jemalloc_unasked[0])
 		reply_warn(c, r, "not-asked", "jemalloc was not asked: %s", l->jemalloc_unasked);
 	if (plan->ring_fault.kind)
 		reply_warn(c, r, "damaged-heap", "the list of arenas is damaged: %s: %s",

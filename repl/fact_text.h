@@ -14,6 +14,7 @@ int fact_unknown(const char *name, struct diag *d);
 json_t *facts_json(struct reply *r, const struct facts *f);
 /* {"NAME": ORIGIN} of those that are known. */
 json_t *fact_origins_json(struct reply *r, const struct facts *f);
-/* What a look could not see, or only about: each a warning. */
-void look_warn(struct context *c, struct reply *r, const struct look *l);
+/* What a look could not see, or only about: each a warning. asking: answers of jemalloc are wanted.
+ */
+void look_warn(struct context *c, struct reply *r, const struct look *l, bool asking);
 #endif

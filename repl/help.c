@@ -48,6 +48,7 @@ void help_program(FILE *out)
 	      "  heapmedic -p PID [COMMAND [ARG...]]    one command, or the shell\n"
 	      "  heapmedic -p PID -e CMD [-e CMD]       several commands, one session\n"
 	      "  heapmedic -p PID -f FILE [ARG...]      a runbook\n"
+	      "  heapmedic --load SNAPSHOT [COMMAND]    looking at what was saved\n"
 	      "\n"
 	      "Commands (help COMMAND says more):\n",
 	      out);

@@ -10,6 +10,7 @@
 #include <readline/readline.h>
 
 #include "../agent/process.h"
+#include "../agent/snapshot.h"
 #include "../inject/stray.h"
 #include "../inject/threads.h"
 #include "complete.h"
@@ -222,9 +223,14 @@ static void make_prompt(const struct shell *s, char *buf, size_t size)
 		snprintf(buf, size, "> ");
 		return;
 	}
-	if (usage_read(&p->t, &now, NULL) == 0)
-		prompt.rss = now.rss;
-	prompt.proxy = p->session && session_is_proxy(p->session);
+	if (s->c->loaded) {
+		prompt.rss = s->c->loaded->look.memory.usage.rss;
+		prompt.saved = true;
+	} else {
+		if (usage_read(&p->t, &now, NULL) == 0)
+			prompt.rss = now.rss;
+		prompt.proxy = p->session && session_is_proxy(p->session);
+	}
 	prompt_format(&prompt, buf, size);
 }
 
@@ -327,7 +333,7 @@ enum hm_exit line_shell(struct context *c)
 
 	diag_clear(&d);
 	c->set = c->base;
-	if (context_process(c, &p, &d)) {
+	if (!c->loaded && context_process(c, &p, &d)) {
 		context_error(c, &d);
 		return d.exit;
 	}

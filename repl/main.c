@@ -13,6 +13,7 @@
 #include "options.h"
 #include "script.h"
 #include "signals.h"
+#include "../agent/snapshot.h"
 #include "../inject/target.h"
 
 /* What is the same for every target. */
@@ -23,6 +24,7 @@ struct job {
 	char *text; /* stdin, read whole where several targets run it */
 	size_t len;
 	size_t targets;
+	struct snapshot loaded; /* valid with --load */
 };
 
 static void context_init(struct context *c, struct job *j, pid_t pid)
@@ -33,6 +35,22 @@ static void context_init(struct context *c, struct job *j, pid_t pid)
 	c->audit = j->audit;
 	c->pid = pid;
 	c->vars.pid = pid;
+}
+
+/* What is looked at in place of a process, and of when it is. */
+static void context_load(struct context *c, const struct snapshot *s)
+{
+	char time[64] = "";
+	struct tm tm;
+
+	c->loaded = s;
+	c->pid = s->pid;
+	c->vars.pid = s->pid;
+	snprintf(c->comm, sizeof(c->comm), "%s", s->comm);
+	if (gmtime_r(&s->time.tv_sec, &tm))
+		strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	context_note(c, "a snapshot of %s (pid %d) of %s%s%s, not the process as it is now",
+		     s->comm, (int)s->pid, time, *s->host ? " on " : "", s->host);
 }
 
 /* An error of the run, not of one target. */
@@ -101,6 +119,8 @@ static enum hm_exit work_on(struct job *j, pid_t pid)
 
 	context_init(&c, j, pid);
 	print_heading(j, pid);
+	if (j->o.load)
+		context_load(&c, &j->loaded);
 	code = work(&c, j);
 	end = context_end(&c);
 	return end > code ? end : code;
@@ -129,7 +149,7 @@ static int check_stdin(struct job *j, struct diag *d)
 {
 	if (!reads_stdin(&j->o))
 		return 0;
-	if (is_shell(&j->o) && j->targets == 0)
+	if (is_shell(&j->o) && j->targets == 0 && !j->o.load)
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "heapmedic -h shows how",
 				 "no process and no command is given");
 	if (is_shell(&j->o) && j->targets > 1)
@@ -150,12 +170,14 @@ static enum hm_exit run(struct job *j)
 	diag_clear(&d);
 	if (signals_setup(&d) ||
 	    targets_resolve(j->o.target, j->o.targets, &pid, &j->targets, &d) ||
-	    check_stdin(j, &d) || (j->o.audit && audit_open(j->o.audit, &j->audit, &d)))
+	    check_stdin(j, &d) || (j->o.load && snapshot_load(j->o.load, &j->loaded, &d)) ||
+	    (j->o.audit && audit_open(j->o.audit, &j->audit, &d)))
 		code = fail(j, &d);
 	else
 		code = work_on_all(j, pid, j->targets);
 	free(pid);
 	free(j->text);
+	snapshot_free(&j->loaded);
 	audit_close(j->audit);
 	return code;
 }

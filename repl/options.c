@@ -78,6 +78,12 @@ static int apply(struct cursor *c, const struct option_row *row, char *value)
 					 "-f is given twice");
 		o->file = value;
 		return 0;
+	case OPT_LOAD:
+		if (o->load)
+			return diag_fail(c->d, -EINVAL, HM_USAGE, "usage",
+					 "`diff A B` compares two", "--load is given twice");
+		o->load = value;
+		return 0;
 	case OPT_AUDIT:
 		o->audit = value;
 		return 0;
@@ -212,6 +218,10 @@ static int check_together(struct options *o, struct diag *d)
 	if (o->exprs && o->words)
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "give each command its own -e",
 				 "-e and a command ('%.60s') do not go together", o->word[0]);
+	if (o->load && o->targets)
+		return diag_fail(d, -EINVAL, HM_USAGE, "usage",
+				 "`diff FILE` compares a process with a snapshot of it",
+				 "--load and a process do not go together");
 	if (o->set.passive && o->set.via != VIA_AUTO)
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "give one of them",
 				 "--passive makes no calls, --via says how they are made");

@@ -18,6 +18,7 @@ struct options {
 	char **word; /* the command and its words, or a runbook's arguments; allocated, then NULL */
 	int words;
 	const char *audit; /* NULL: none */
+	const char *load;  /* a snapshot in place of targets, NULL: none */
 	bool version;
 };
 

@@ -23,5 +23,6 @@ void prompt_format(const struct prompt *p, char *buf, size_t size)
 
 	if (p->rss)
 		short_size(p->rss, rss, sizeof(rss));
-	snprintf(buf, size, "%s:%d%s%s> ", p->comm, (int)p->pid, rss, p->proxy ? " proxy" : "");
+	snprintf(buf, size, "%s:%d%s%s%s> ", p->comm, (int)p->pid, rss, p->proxy ? " proxy" : "",
+		 p->saved ? " snapshot" : "");
 }

@@ -11,6 +11,7 @@ struct prompt {
 	pid_t pid;
 	uint64_t rss; /* bytes, 0: not known */
 	bool proxy;   /* a thread of ours waits in the target */
+	bool saved;   /* it is a snapshot */
 };
 
 /* "redis-server:4711 3.9G proxy> ". Pure. */

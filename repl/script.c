@@ -33,7 +33,7 @@ static int parse_whole(struct context *c, const char *text, size_t len, unsigned
 }
 
 /* Is it a command, with its number of words and its options? Runs nothing. */
-static int check_statement(const struct statement *st, struct diag *d)
+static int check_statement(const struct context *c, const struct statement *st, struct diag *d)
 {
 	const struct command *row = command_find(st->argv[0]);
 	struct settings scratch;
@@ -44,8 +44,10 @@ static int check_statement(const struct statement *st, struct diag *d)
 		return command_unknown(st->argv[0], d);
 	settings_default(&scratch);
 	err = args_parse(row, st->argc, st->argv, &args, &scratch, d);
-	if (!err)
-		args_free(&args);
+	if (err)
+		return err;
+	err = command_fits(c, row, &args, d);
+	args_free(&args);
 	return err;
 }
 
@@ -55,7 +57,7 @@ static enum hm_exit check_all(struct context *c, const struct grammar *g)
 
 	diag_clear(&d);
 	for (size_t i = 0; i < g->n; i++)
-		if (check_statement(&g->v[i], &d))
+		if (check_statement(c, &g->v[i], &d))
 			return tell(c, g->v[i].line, &d);
 	return HM_OK;
 }

@@ -18,6 +18,7 @@ static const struct option_row rows[] = {
 	{ "name", 'n', OPT_NAME, 0, OPT_ARGV, "COMM", "every process with exactly this name" },
 	{ "cgroup", 'g', OPT_CGROUP, 0, OPT_ARGV, "PATH",
 	  "every process below this control group" },
+	{ "load", 0, OPT_LOAD, 0, OPT_ARGV, "SNAPSHOT", "look at what was saved, no process" },
 	{ NULL, 'e', OPT_EXPR, 0, OPT_ARGV, "CMD", "run this command (repeatable, one session)" },
 	{ NULL, 'f', OPT_FILE, 0, OPT_ARGV, "FILE", "run a runbook (help source); - is stdin" },
 	{ "json", 0, OPT_BOOL, AT(json), ANYWHERE | OPT_SET, NULL,

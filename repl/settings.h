@@ -35,6 +35,7 @@ enum option_kind {
 	OPT_EXPR,
 	OPT_FILE,
 	OPT_AUDIT,
+	OPT_LOAD,
 	OPT_VERSION,
 };
 

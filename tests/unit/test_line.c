@@ -67,7 +67,7 @@ Test(complete, commands)
 {
 	expect("tr", "trim");
 	expect("mall", "mallopt mallctl");
-	expect("s", "stats set sleep source");
+	expect("s", "snapshot stats set sleep source");
 	expect("check; tri", "trim");
 	expect("  che", "check");
 	expect("exi", "exit");
@@ -130,6 +130,11 @@ Test(complete, files_are_left_to_readline)
 	find(&f, "info --file sa");
 	cr_expect(f.files);
 	cr_expect_eq(f.n, 0u);
+	find(&f, "diff before.hms af");
+	cr_expect(f.files);
+	find(&f, "snapshot be");
+	cr_expect(f.files);
+	expect("snapshot --fo", "--force");
 }
 
 Test(complete, garbage)
@@ -169,6 +174,17 @@ Test(prompt, size_and_proxy)
 	expect_prompt((UINT64_C(1) << 20) - 1, false, "redis-server:4711 1.0M> ");
 	expect_prompt(UINT64_C(10) << 30, false, "redis-server:4711 10G> ");
 	expect_prompt(UINT64_MAX, false, "redis-server:4711 16E> ");
+}
+
+Test(prompt, snapshot)
+{
+	const struct prompt p = {
+		.comm = "redis-server", .pid = 4711, .rss = 512 << 20, .saved = true
+	};
+	char got[100];
+
+	prompt_format(&p, got, sizeof(got));
+	cr_expect_str_eq(got, "redis-server:4711 512M snapshot> ");
 }
 
 Test(prompt, is_cut_not_overrun)

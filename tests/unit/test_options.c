@@ -204,6 +204,27 @@ Test(options, errors)
 	expect_usage("-f a -f b", "twice", "source");
 }
 
+Test(options, a_snapshot_in_place_of_a_process)
+{
+	struct parsed p;
+
+	parse(&p, "--load a.hms diagnose --json");
+	expect_words(&p, "diagnose");
+	cr_expect_str_eq(p.o.load, "a.hms");
+	cr_expect(p.o.set.json);
+	done(&p);
+	parse(&p, "maps --all --load=b.hms");
+	expect_words(&p, "maps --all");
+	cr_expect_str_eq(p.o.load, "b.hms");
+	done(&p);
+	expect_usage("--load a.hms -p 1 maps", "do not go together", "diff");
+	expect_usage("maps -n x --load a.hms", "do not go together", "diff");
+	expect_usage("-g / --load a.hms maps", "do not go together", "diff");
+	expect_usage("--load a.hms 4711 maps", "do not go together", "diff");
+	expect_usage("--load a.hms --load b.hms maps", "given twice", "diff");
+	expect_usage("maps --load", "needs SNAPSHOT", "-h");
+}
+
 Test(options, what_was_understood_before_an_error_counts)
 {
 	struct parsed p;

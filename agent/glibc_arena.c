@@ -310,7 +310,7 @@ static int take_top(const struct glibc_view *v, struct glibc_arena *a, struct gl
 static int main_heap(const struct glibc_view *v, struct glibc_arena *a, struct glibc_fault *f)
 {
 	struct glibc_heap h = { .end = a->top + a->top_size };
-	uint64_t last;
+	uint64_t first, last;
 	int rc;
 
 	if (!a->top)
@@ -322,8 +322,10 @@ static int main_heap(const struct glibc_view *v, struct glibc_arena *a, struct g
 		return rc;
 	h.at = v->par.sbrk_base;
 	h.first = (h.at + GLIBC_ALIGN - 1) & ~(uint64_t)(GLIBC_ALIGN - 1);
-	/* else it is somewhere, in pieces that nobody lists */
-	a->open = !h.at || h.at > a->top || (a->flags & GLIBC_NONCONTIGUOUS);
+	/* else it is somewhere, in pieces that nobody lists; where no memory is it does not begin:
+	 * all pages from there on would be asked for */
+	a->open = !h.at || h.at > a->top || (a->flags & GLIBC_NONCONTIGUOUS) ||
+		  read_at(v, h.at, &first, sizeof(first)) == -EBADMSG;
 	return a->open ? 0 : heap_add(a, &h);
 }
 

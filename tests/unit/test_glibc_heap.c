@@ -91,6 +91,25 @@ Test(glibc_heap, every_layout)
 	}
 }
 
+/* A base where no memory is would make the heap as large as the address space. */
+Test(glibc_heap, a_main_heap_without_a_beginning)
+{
+	struct fake m;
+	struct glibc_view v;
+	struct glibc_plan p;
+
+	fake_build(&m, 36, 1);
+	fake_put(&m, m.mp + m.par->sbrk_base, 0x1000);
+	fake_find(&m, 36, &v);
+	fake_plan(&v, &plain, NULL, &p);
+	cr_assert_eq(p.arenas, 2);
+	cr_expect(p.arena[0].partial);
+	cr_expect_eq(p.arena[0].fault.kind, FAULT_NONE);
+	cr_expect_eq(p.arena[0].free, m.arena[0].free_bytes);
+	glibc_plan_free(&p);
+	fake_free(&m);
+}
+
 /* Safe linking is seen from the links where the version is not known. */
 Test(glibc_heap, links_without_a_version)
 {

@@ -254,10 +254,12 @@ static const struct field arenas_fields[] = {
 	  .size = sizeof(struct glibc_arena_plan), .count = offsetof(struct glibc_arenas, plan.arenas), .sub = arena_fields },
 	{ .name = "total", .kind = FIELD_OBJECT, AT(glibc_arenas, plan.total), .sub = arena_fields },
 	{ .name = "ring_fault", .kind = FIELD_OBJECT, AT(glibc_arenas, plan.ring_fault), .sub = fault_fields },
+	NAMED("ring_unread", BOOL, glibc_arenas, plan.ring_unread),
 	{ .name = "parameters", .kind = FIELD_OBJECT, AT(glibc_arenas, plan.par), .sub = par_fields },
 	NAMED("estimate_ns", UNSIGNED, glibc_arenas, plan.estimate_ns),
 	PLAIN(UNSIGNED, glibc_arenas, limit),
 	PLAIN(UNSIGNED, glibc_arenas, cpus),
+	PLAIN(UNSIGNED, glibc_arenas, allowed),
 	END,
 };
 

@@ -20,7 +20,7 @@ static void simple(struct snapshot *s)
 	owners_sum(&s->look.memory.owners);
 	s->look.memory.usage.rss = 100 * MIB;
 	s->look.makeup = (struct makeup){ .rss = 100 * MIB, .live = 100 * MIB };
-	facts_clear(&s->look.facts);
+	s->look.facts = (struct facts){ 0 };
 	s->look.arenas.plan.arenas = 1;
 	s->look.arenas.plan.arena[0] = (struct glibc_arena_plan){ .at = 0x1000, .system_mem = MIB };
 	s->look.arenas.plan.total = s->look.arenas.plan.arena[0];

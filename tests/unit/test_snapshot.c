@@ -138,6 +138,9 @@ static const struct {
 } left_out[] = {
 	/* a row of a table of ours */
 	{ "parameters", offsetof(struct glibc_par, row), sizeof(void *) },
+	/* for whoever reads the same heap again */
+	{ "list", offsetof(struct glibc_arena_plan, stamp), sizeof(uint64_t) },
+	{ "total", offsetof(struct glibc_arena_plan, stamp), sizeof(uint64_t) },
 	/* where the module is: nothing of a process that may be gone */
 	{ "allocators", offsetof(struct allocator, mod), sizeof(void *) },
 	/* what the names are in; made again of the pieces; what only told the owners apart */

@@ -66,8 +66,13 @@ const char *fact_missing(const struct look *l, enum fact_id id)
 {
 	if (is_of(id, "glibc") && l->glibc_unread.exit)
 		return l->glibc_unread.text;
+	if (is_of(id, "glibc") && !l->glibc)
+		return "glibc's malloc is not in use";
+	/* the sum of all of them is known, or none is */
+	if (id == FACT_GLIBC_TCACHE)
+		return "the cache of a thread could not be read (`threads`)";
 	if (is_of(id, "glibc"))
-		return l->glibc ? "glibc does not tell it" : "glibc's malloc is not in use";
+		return "it was not found in this glibc";
 	if (is_of(id, "jemalloc") && !l->jemalloc)
 		return "jemalloc is not in use";
 	if (is_of(id, "jemalloc"))

@@ -5,7 +5,7 @@
 #   make demo       see it work in a minute          make lint     format check and static analysis
 #   make unit live  only the one kind of test        make static   ./heapmedic-static, for distroless images
 #   make test-roots tests on processes of Debian 11, 12, 13 and sid, in roots made by debootstrap (some minutes)
-#   make torture    some twenty minutes of everything that could harm a target; stops at the first harm
+#   make torture    some twenty minutes (two CPUs) of everything that could harm a target; stops at the first harm
 #   make fuzz       damaged and hostile input for every parser, SECONDS=60 in all (needs clang)
 #
 # V=1 shows the commands, CC=clang uses clang, SAN=1 builds with ASan and UBSan (into build-san, so that nothing is mixed).

@@ -56,7 +56,7 @@ run() { # PROGRAM
 	case $1 in
 	*/unit/*) jobs=2 ;;
 	*/torture/test_servers) jobs=1 ;;
-	*/torture/*) jobs=${TORTURE:+2} ;;
+	*/torture/*) jobs=${TORTURE:+$(nproc)} ;;
 	*) jobs=1 ;;
 	esac
 	# What it says goes through a file: a process that a test leaves behind must not keep our own output open.

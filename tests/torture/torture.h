@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 /*
- * The same tests serve twice: `make torture` runs them at full length, some twenty minutes, and
- * prints their figures; `make test` runs them briefly, about a minute in all.
+ * The same tests serve twice: `make torture` runs them at full length, some twenty minutes on two
+ * CPUs, and prints their figures; `make test` runs them briefly, about a minute in all.
  */
 bool torture_full(void);
 /* How often to do something: full under `make torture`, brief under `make test`. */

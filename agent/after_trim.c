@@ -76,7 +76,8 @@ enum trim_worth after_trim_judge(const struct trim_mark *m, const struct after_t
 	size_format(a->back, back);
 	size_format(m->returned, all);
 	if (w == TRIM_NOTHING)
-		snprintf(text, AFTER_TRIM_TEXT, "the trim returned no more than %s", all);
+		snprintf(text, AFTER_TRIM_TEXT,
+			 "the trim returned %s: too little to tell what came of it", all);
 	else if (w == TRIM_FAULTS)
 		snprintf(text, AFTER_TRIM_TEXT,
 			 "the trim was not worth it: %.0f minor faults a second since, %.0f before",

@@ -24,16 +24,11 @@ static const struct {
 	const char *title;
 	int width, raw; /* of sizes, and of the same in bytes */
 } columns[COLS] = {
-	[COL_TIME] = { "TIME", -8, -8 },
-	[COL_RSS] = { "RSS", 10, 14 },
-	[COL_SWAP] = { "SWAP", 10, 14 },
-	[COL_LIVE] = { "LIVE", 11, 15 },
-	[COL_RETAINED] = { "RETAINED", 11, 15 },
-	[COL_FAULTS] = { "FAULTS/S", 8, 8 },
-	[COL_FAULTED] = { "FAULTED", 11, 15 },
-	[COL_BACK] = { "BACK", 15, 19 },
-	[COL_BACK_RATE] = { "BACK/MIN", 10, 14 },
-	[COL_GROWTH] = { "GROWTH", 0, 0 },
+	[COL_TIME] = { "TIME", -8, -8 },	  [COL_RSS] = { "RSS", 10, 14 },
+	[COL_SWAP] = { "SWAP", 10, 14 },	  [COL_LIVE] = { "LIVE", 11, 15 },
+	[COL_RETAINED] = { "RETAINED", 11, 15 },  [COL_FAULTS] = { "FAULTS/S", 8, 8 },
+	[COL_FAULTED] = { "FAULTED", 11, 15 },	  [COL_BACK] = { "BACK", 15, 19 },
+	[COL_BACK_RATE] = { "BACK/MIN", 10, 14 }, [COL_GROWTH] = { "GROWTH", 0, 0 },
 };
 
 #define CELL_TEXT (SIZE_TEXT + 32)

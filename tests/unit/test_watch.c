@@ -266,7 +266,7 @@ Test(watch, as_an_object)
 {
 	struct reply r = { 0 };
 	struct fixture x;
-	json_t *o;
+	json_t *o, *trim;
 
 	start(&x);
 	line(&x, 1);
@@ -287,9 +287,10 @@ Test(watch, as_an_object)
 	cr_assert(json_is_null(json_object_get(o, "live_bytes")));
 	cr_assert(json_is_null(json_object_get(o, "growth")));
 	cr_assert_eq(json_integer_value(json_object_get(o, "growth_bytes")), 50 * (long)MIB);
-	o = json_object_get(o, "after_trim");
-	cr_assert_eq(json_integer_value(json_object_get(o, "back_bytes")), 50 * (long)MIB);
-	cr_assert_str_eq(json_string_value(json_object_get(o, "worth")), "regrown");
-	cr_assert(json_is_null(json_object_get(o, "minflt_per_second_before")));
+	trim = json_object_get(o, "after_trim");
+	cr_assert_eq(json_integer_value(json_object_get(trim, "back_bytes")), 50 * (long)MIB);
+	cr_assert_str_eq(json_string_value(json_object_get(trim, "worth")), "regrown");
+	cr_assert(json_is_null(json_object_get(trim, "minflt_per_second_before")));
+	json_decref(o);
 	cr_assert_not(r.failed);
 }

@@ -105,6 +105,9 @@ static bool inject(struct victim *v, struct blocked_slot *s)
 		total.refused++;
 	} else {
 		run(&r, v->pid, "--thread", tid, "--json", "trim", NULL);
+		/* what it has to say tells more than what we have seen of it */
+		if (r.exit)
+			victim_check(v);
 		run_expect(&r, 0);
 		anew = warned(&r, v->pid, "trim", "wait-begins-anew");
 		total.injections++;

@@ -180,11 +180,18 @@ static int audit(struct run *r, const char *phase, const char *result, struct di
 #define EXECVE_LOOKS 20
 #define EXECVE_NAP   (5 * NS_PER_MS)
 
-/* What execve(2) can make of a command: threads and memory are gone, the process is not. */
-static bool may_be_execve(const struct diag *d)
+/* What its end can make of a command. */
+static bool may_be_end(const struct diag *d)
 {
 	return d->exit == HM_INTERNAL || d->exit == HM_GONE || d->exit == HM_DIED ||
 	       strncmp(d->code, "proxy-", 6) == 0;
+}
+
+/* What execve(2) can: threads and memory are gone, the process is not; or its libraries are not
+ * there yet. */
+static bool may_be_execve(const struct diag *d)
+{
+	return may_be_end(d) || d->exit == HM_UNSUPPORTED;
 }
 
 /*
@@ -194,7 +201,7 @@ static bool may_be_execve(const struct diag *d)
 static int check_gone(struct run *r, int err)
 {
 	const struct process *p = r->c->process;
-	bool suspected = err == -ESRCH || may_be_execve(&r->d), changed = false;
+	bool suspected = err == -ESRCH || may_be_end(&r->d), changed = false;
 
 	if (!p || r->d.exit == HM_USAGE)
 		return err;

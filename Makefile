@@ -210,7 +210,7 @@ VICTIM_CC ?= gcc
 VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
 # VICTIM_LIBS_NAME are the libraries of one that needs some.
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
-VICTIM_ALL := $(VICTIM_C) stackstls stackshuge jemlinked m32 musl static shapesstatic nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
+VICTIM_ALL := $(VICTIM_C) stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -237,8 +237,9 @@ $(VICTIMS)/musl: tests/victims/single.c tests/victims/victim.h | $(DEPS)
 	@mkdir -p $(@D)
 	$(Q)musl-gcc $(VICTIM_FLAGS) -o $@ $<
 $(VICTIMS)/static: tests/victims/eight.c
+$(VICTIMS)/cachedstatic: tests/victims/cached.c
 $(VICTIMS)/shapesstatic: tests/victims/shapes.c
-$(VICTIMS)/static $(VICTIMS)/shapesstatic: tests/victims/victim.h | $(DEPS)
+$(VICTIMS)/static $(VICTIMS)/cachedstatic $(VICTIMS)/shapesstatic: tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -static -o $@ $(filter %.c,$^)

@@ -48,26 +48,64 @@ static int fault(const struct cache *c, enum glibc_fault_kind kind, unsigned i, 
 	return glibc_fault_at(c->a, kind, PLACE_TCACHE, i, at, value, f);
 }
 
-/* A block (not its chunk) of list i; *next is the one it leads to. */
-static int take_block(const struct cache *c, unsigned i, uint64_t block, uint64_t *next,
-		      uint64_t *size)
+/* How links are stored, as far as the version tells, or the layout of the cache. */
+static enum glibc_links links_of(const struct cache *c)
 {
-	uint64_t words[2]; /* size, and the link behind it */
+	unsigned first = c->row->first, last = c->row->last;
+
+	if (c->v->version)
+		first = last = (unsigned)c->v->version;
+	if (first >= GLIBC_SAFE_LINKING)
+		return LINKS_SAFE;
+	return last < GLIBC_SAFE_LINKING ? LINKS_PLAIN : LINKS_UNKNOWN;
+}
+
+/* The size of the block's chunk. -EFAULT where it cannot be one of list i. */
+static int size_of(const struct cache *c, unsigned i, uint64_t block, uint64_t *size)
+{
 	const struct reader *r = c->v->r;
+	uint64_t word;
 	int rc;
 
 	if (block % GLIBC_ALIGN || block < PLAUSIBLE)
 		return -EFAULT;
-	rc = r->read(r->ctx, block - 8, words, sizeof(words));
+	rc = r->read(r->ctx, block - 8, &word, sizeof(word));
 	if (rc)
 		return rc;
-	*size = words[0] & ~(uint64_t)CHUNK_BITS;
-	if ((words[0] & CHUNK_MMAPPED) || *size < GLIBC_MINSIZE ||
+	*size = word & ~(uint64_t)CHUNK_BITS;
+	if ((word & CHUNK_MMAPPED) || *size < GLIBC_MINSIZE ||
 	    (i < c->row->small && *size != GLIBC_MINSIZE + (uint64_t)16 * i))
-		return i < c->row->small ? -EFAULT : 0;
-	*next = glibc_link_decode(c->v->version >= GLIBC_SAFE_LINKING ? LINKS_SAFE : LINKS_PLAIN,
-				  block, words[1]);
+		return i < c->row->small ? -EFAULT : -ENOENT;
 	return 0;
+}
+
+/* Where nobody knows how it is stored, the way counts in which it leads to a block of the list. */
+static uint64_t link_of(const struct cache *c, unsigned i, uint64_t block, uint64_t stored)
+{
+	uint64_t safe = glibc_link_decode(LINKS_SAFE, block, stored), size;
+	enum glibc_links links = links_of(c);
+	int rc;
+
+	if (links != LINKS_UNKNOWN)
+		return glibc_link_decode(links, block, stored);
+	rc = safe ? size_of(c, i, safe, &size) : 0;
+	return rc == -EFAULT || rc == -ENOENT ? stored : safe;
+}
+
+/* A block (not its chunk) of list i; *next is the one it leads to. */
+static int take_block(const struct cache *c, unsigned i, uint64_t block, uint64_t *next,
+		      uint64_t *size)
+{
+	const struct reader *r = c->v->r;
+	uint64_t stored;
+	int rc = size_of(c, i, block, size);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	rc = r->read(r->ctx, block, &stored, sizeof(stored));
+	if (!rc)
+		*next = link_of(c, i, block, stored);
+	return rc;
 }
 
 static int walk_list(const struct cache *c, unsigned i, struct glibc_tcache *out,
@@ -116,6 +154,14 @@ static bool looks_like_one(const struct cache *c, unsigned min)
 	return lists >= min && good + 1 >= c->row->bins;
 }
 
+/* Without a version it is one of those that the arenas' layout allows. */
+static bool may_have(const struct glibc_view *v, const struct glibc_tcache_row *row)
+{
+	if (v->version)
+		return v->version >= 26;
+	return row->last >= v->state->first && row->first <= v->state->last;
+}
+
 static const struct glibc_tcache_row *row_of(const struct glibc_view *v, uint64_t chunk_size)
 {
 	const struct glibc_tcache_row *rows;
@@ -125,7 +171,7 @@ static const struct glibc_tcache_row *row_of(const struct glibc_view *v, uint64_
 		/* the chunk of a block has a header of 8 bytes and is a multiple of 16 */
 		uint64_t want = ((uint64_t)rows[i].size + 8 + 15) & ~(uint64_t)15;
 
-		if (want == chunk_size && v->version >= 26)
+		if (want == chunk_size && may_have(v, &rows[i]))
 			return &rows[i];
 	}
 	return NULL;
@@ -175,11 +221,17 @@ int glibc_tcache_of(const struct glibc_view *v, uint64_t at, uint64_t *left,
 	return read_cache(v, &none, at, 0, left, out, &f);
 }
 
-bool glibc_tcache_is(const struct glibc_view *v, uint64_t at)
+bool glibc_tcache_is(const struct glibc_view *v, uint64_t at, bool in_use)
 {
 	struct cache c = { .v = v, .at = at };
+	uint64_t size;
 
-	return load(&c, 0) == 0;
+	if (load(&c, in_use))
+		return false;
+	for (unsigned i = 0; in_use && i < c.row->bins; i++)
+		if (head(&c, i) && size_of(&c, i, head(&c, i), &size) == -EFAULT)
+			return false;
+	return true;
 }
 
 int glibc_tcache_check(const struct glibc_view *v, const struct glibc_arena *a,

@@ -19,8 +19,11 @@ struct glibc_tcache {
  */
 HM_MUST_CHECK int glibc_tcache_of(const struct glibc_view *v, uint64_t at, uint64_t *left,
 				  struct glibc_tcache *out);
-/* Could a cache begin at `at`: a chunk of its size, whose counters and list heads agree? */
-bool glibc_tcache_is(const struct glibc_view *v, uint64_t at);
+/*
+ * Could a cache begin at `at`: a chunk of its size, whose counters and list heads agree? in_use:
+ * one that holds something, and whose lists begin with blocks of their sizes.
+ */
+bool glibc_tcache_is(const struct glibc_view *v, uint64_t at, bool in_use);
 /*
  * The cache of the thread that has made the arena: its first chunk. 0 also where that is none, or
  * the thread has ended and its place was used again.

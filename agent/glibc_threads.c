@@ -23,6 +23,10 @@ struct storage {
 	uint64_t left;		       /* blocks of caches that may still be walked over */
 };
 
+/*
+ * The storage of a static program is libc's and its own in one: a word counts there only if a cache
+ * that it leads to holds something. What is all zeros looks like an empty one.
+ */
 int glibc_tcache_offset(const struct glibc_view *v, const struct tls_layout *l,
 			const uint64_t *blocks, size_t n, uint64_t *out)
 {
@@ -31,10 +35,18 @@ int glibc_tcache_offset(const struct glibc_view *v, const struct tls_layout *l,
 	bool tie = true;
 
 	for (size_t w = 0; w < words; w++) {
+		bool proven = !l->in_program;
 		unsigned votes = 0;
 
-		for (size_t i = 0; i < n; i++)
-			votes += glibc_tcache_is(v, blocks[i * words + w]);
+		for (size_t i = 0; i < n; i++) {
+			uint64_t at = blocks[i * words + w];
+			bool one = glibc_tcache_is(v, at, false);
+
+			votes += one;
+			proven = proven || (one && glibc_tcache_is(v, at, true));
+		}
+		if (!proven)
+			continue;
 		if (votes > best) {
 			best = votes;
 			winner = w;

@@ -18,8 +18,8 @@ struct glibc_thread {
 /*
  * Reads this of each thread of list (ranked: threads_rank and threads_locate have found their
  * thread pointers) into out, which has room for as many. What cannot be found is not known, never
- * guessed: in a static or unknown libc, where two words of the storage could be the pointer, or a
- * cache that changes during each reading. 0; else with d.
+ * guessed: where two words of the storage could be the pointer, where in a static program no cache
+ * holds anything, or where a cache changes during each reading. 0; else with d.
  */
 HM_MUST_CHECK int glibc_threads_read(const struct process *p, const struct allocator *a,
 				     const struct threads *list, struct glibc_thread *out,
@@ -28,7 +28,8 @@ HM_MUST_CHECK int glibc_threads_read(const struct process *p, const struct alloc
 /*
  * Pure but for v's reader: the offset below the thread pointer (address = tp - *out) of the pointer
  * to the thread cache, by a vote over the blocks of libc's storage: n of words words each. -ENOENT
- * where no word leads to a cache or two do equally.
+ * where no word leads to a cache or two do equally. In a static program it has to be one that holds
+ * something.
  */
 HM_MUST_CHECK int glibc_tcache_offset(const struct glibc_view *v, const struct tls_layout *l,
 				      const uint64_t *blocks, size_t n, uint64_t *out);

@@ -23,6 +23,7 @@ struct tls_layout {
 	uint64_t block_off;   /* libc's TLS block begins at thread pointer - block_off; 0 unknown */
 	size_t block_len;     /* bytes, a multiple of 8, at most TLS_BLOCK_MAX */
 	uint64_t rw_lo, rw_hi; /* libc's addresses: main_arena lies in a writable mapping there */
+	bool in_program;       /* a static program: its own variables are in the block too */
 };
 #define TLS_BLOCK_MAX ((size_t)4096)
 

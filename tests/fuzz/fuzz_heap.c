@@ -89,14 +89,14 @@ static void caches(const struct glibc_view *v, uint64_t libc)
 		return;
 	if (glibc_tcache_offset(v, &l, block, 1, &off) == 0)
 		FUZZ_CHECK(off && off <= sizeof(block) &&
-			   glibc_tcache_is(v, block[words - off / sizeof(*block)]));
+			   glibc_tcache_is(v, block[words - off / sizeof(*block)], false));
 	for (size_t w = 0; w < words; w++) {
 		struct glibc_tcache t;
 		uint64_t before = left;
 		int rc = glibc_tcache_of(v, block[w], &left, &t);
 
 		FUZZ_CHECK(rc <= 0 && t.blocks <= before);
-		FUZZ_CHECK(rc || (t.row && glibc_tcache_is(v, block[w])));
+		FUZZ_CHECK(rc || (t.row && glibc_tcache_is(v, block[w], false)));
 	}
 }
 

@@ -211,7 +211,9 @@ static json_t *thread_named(json_t *o, const char *name)
 
 static json_t *worker(json_t *o, int i)
 {
-	char name[16] = "cached";
+	char name[16];
+
+	snprintf(name, sizeof(name), "%s", json_text(o, "comm"));
 
 	if (i)
 		snprintf(name, sizeof(name), "worker %d", i);
@@ -219,14 +221,14 @@ static json_t *worker(json_t *o, int i)
 }
 
 /* Each worker keeps as many blocks as its number: that tells which arena is its own. */
-Test(arenas, threads_with_arenas_of_their_own)
+static void own_arenas(const char *victim)
 {
 	static struct state before;
 	struct victim v;
 	json_t *list, *arenas;
 	bool seen[WORKERS + 1] = { false };
 
-	victim_start_named(&v, "cached", NULL, NULL);
+	victim_start_named(&v, victim, NULL, NULL);
 	state_take(&v, &before);
 	list = ask(v.pid, "threads", NULL);
 	arenas = ask(v.pid, "arenas", NULL);
@@ -252,6 +254,16 @@ Test(arenas, threads_with_arenas_of_their_own)
 	json_decref(arenas);
 	check_against_info(v.pid);
 	victim_stop(&v);
+}
+
+Test(arenas, threads_with_arenas_of_their_own)
+{
+	own_arenas("cached");
+}
+
+Test(arenas, threads_of_a_static_program)
+{
+	own_arenas("cachedstatic");
 }
 
 Test(arenas, one_arena_for_all)
@@ -397,7 +409,7 @@ Test(arenas, redis_on_the_malloc_of_libc)
 	cr_assert_eq(rmdir(dir), 0);
 }
 
-/* Its heap is found as that of any other; the caches of its threads need its version. */
+/* Its heap is found as that of any other. */
 Test(arenas, static_program)
 {
 	struct victim v;

@@ -76,10 +76,46 @@ Test(glibc_threads, nothing_is_guessed)
 		s.blocks[i * WORDS + SLOT] = s.blocks[i * WORDS + SLOT + 7] = 0;
 	cr_expect_eq(glibc_tcache_offset(&s.v, &layout, s.blocks, 3, &off), -ENOENT);
 	fake_free(&s.m);
-	/* before 2.26 there is no cache, and of an unknown version it is not known */
+	/* before 2.26 there is no cache */
 	setup_scene(&s, 25);
 	cr_expect_eq(glibc_tcache_offset(&s.v, &layout, s.blocks, 3, &off), -ENOENT);
 	fake_free(&s.m);
+}
+
+/* As in a static program: which cache it is, and how its links are stored, is seen. */
+Test(glibc_threads, without_a_version)
+{
+	struct tls_layout in_program = layout;
+
+	in_program.in_program = true;
+	for (int version = 26; version <= GLIBC_LAST; version++) {
+		struct scene s;
+		struct glibc_tcache t;
+		uint64_t off = 0, left = 100;
+
+		setup_scene(&s, version);
+		fake_find(&s.m, 0, &s.v);
+		/* zeros of the program's own, as large as a cache: an empty one, as it seems */
+		for (unsigned i = 0; i < 3; i++)
+			s.blocks[i * WORDS] = s.m.arena[2].tcache;
+		for (uint64_t at = 0; at + 8 <= s.m.tcache->size; at += 8)
+			fake_put(&s.m, s.m.arena[2].tcache + at, 0);
+		s.blocks[2 * WORDS + SLOT] = 0;
+		cr_assert(glibc_tcache_is(&s.v, s.m.arena[2].tcache, false));
+		cr_assert_eq(glibc_tcache_offset(&s.v, &in_program, s.blocks, 3, &off), 0, "2.%d",
+			     version);
+		cr_expect_eq(off, OFFSET);
+		for (unsigned i = 0; i < 2; i++) {
+			cr_assert_eq(glibc_tcache_of(&s.v, s.m.arena[i].tcache, &left, &t), 0,
+				     "2.%d", version);
+			cr_expect_eq(t.blocks, 4);
+			cr_expect_eq(t.bytes, 0x30 + 0x40 + 0x60 + 0x30);
+			/* where nothing is in use, nothing is guessed */
+			s.blocks[i * WORDS + SLOT] = 0;
+		}
+		cr_expect_eq(glibc_tcache_offset(&s.v, &in_program, s.blocks, 3, &off), -ENOENT);
+		fake_free(&s.m);
+	}
 }
 
 Test(glibc_threads, what_a_cache_holds)
@@ -109,7 +145,8 @@ Test(glibc_threads, what_a_cache_holds)
 			fake_put(&s.m, at + (uint64_t)8 * i, 0);
 		for (unsigned i = 0; i < s.m.tcache->bins; i++)
 			fake_put(&s.m, at + s.m.tcache->entries + (uint64_t)8 * i, 0);
-		cr_expect(glibc_tcache_is(&s.v, at));
+		cr_expect(glibc_tcache_is(&s.v, at, false));
+		cr_expect_not(glibc_tcache_is(&s.v, at, true));
 		cr_expect_eq(glibc_tcache_of(&s.v, at, &left, &t), 0);
 		cr_expect_eq(t.blocks, 0);
 		cr_expect_eq(t.bytes, 0);

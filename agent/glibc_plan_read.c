@@ -250,6 +250,7 @@ static void sum_up(struct glibc_plan *plan)
 	plan->total = (struct glibc_arena_plan){ 0 };
 	for (size_t i = 0; i < plan->arenas; i++)
 		add_up(&plan->total, &plan->arena[i]);
+	plan->total.swapped_out |= plan->ring_unread;
 	plan->estimate_ns = estimate(&plan->total);
 }
 

@@ -234,7 +234,7 @@ Test(glibc_heap, swapped_pages)
 		fake_plan(&v, &plain, NULL, &p);
 		cr_expect_not(p.arena[0].swapped_out);
 		cr_expect(i == 2 ? p.ring_unread : p.arena[1].swapped_out, "%u", i);
-		cr_expect_eq(p.total.swapped_out, i != 2);
+		cr_expect(p.total.swapped_out);
 		cr_expect_not(glibc_plan_is_whole(&p));
 		for (size_t k = 0; k < p.arenas; k++)
 			cr_expect_eq(p.arena[k].fault.kind, FAULT_NONE);

@@ -194,6 +194,9 @@ int guard_judge(struct process *p, const struct glibc_picture *pic, struct guard
 	} else {
 		v->r->refresh(v->r->ctx);
 		rc = look(p, v, false, out, d);
+		/* the picture had more time */
+		if (out->check.limited && plan->total.chunks > out->check.chunks)
+			out->check.chunks = plan->total.chunks;
 	}
 	out->ns = pic->ns + clock_now() - begun;
 	return rc;

@@ -23,10 +23,15 @@ static uint64_t size_of(int64_t delta)
 
 /* ---- owners */
 
+static bool same_kind(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
 static struct diff_row *find_row(struct diff *f, const struct owner_row *row)
 {
 	for (size_t i = 0; i < f->rows; i++)
-		if (f->row[i].owner == row->owner && !strcmp(f->row[i].kind, row->kind))
+		if (f->row[i].owner == row->owner && same_kind(f->row[i].kind, row->kind))
 			return &f->row[i];
 	f->row[f->rows] = (struct diff_row){ .owner = row->owner, .kind = row->kind };
 	return &f->row[f->rows++];
@@ -116,12 +121,12 @@ static int by_address(const void *pa, const void *pb)
 /* The arenas of p by address; NULL: no memory. */
 static const struct glibc_arena_plan **sorted(const struct glibc_plan *p)
 {
-	const struct glibc_arena_plan **v = calloc(p->arenas + 1, sizeof(*v));
+	const struct glibc_arena_plan **v = calloc(p->arenas + 1, sizeof(void *));
 
 	for (size_t i = 0; v && i < p->arenas; i++)
 		v[i] = &p->arena[i];
 	if (v)
-		qsort(v, p->arenas, sizeof(*v), by_address);
+		qsort(v, p->arenas, sizeof(void *), by_address);
 	return v;
 }
 
@@ -174,12 +179,12 @@ static int by_tid(const void *pa, const void *pb)
 
 static const struct thread_row **sorted_threads(const struct thread_rows *r)
 {
-	const struct thread_row **v = calloc(r->n + 1, sizeof(*v));
+	const struct thread_row **v = calloc(r->n + 1, sizeof(void *));
 
 	for (size_t i = 0; v && i < r->n; i++)
 		v[i] = &r->v[i];
 	if (v)
-		qsort(v, r->n, sizeof(*v), by_tid);
+		qsort(v, r->n, sizeof(void *), by_tid);
 	return v;
 }
 

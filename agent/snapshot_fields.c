@@ -45,40 +45,20 @@ static const char *place_word(unsigned i)
 	return names[i];
 }
 
+/* clang-format off */
 /* ---- rows of tables: S is the struct, M its member, N the name in the file */
 
-#define AT(S, M) .offset = offsetof(struct S, M), .size = sizeof(((struct S *)0)->M)
-#define PLAIN(K, S, M)                                                                             \
-	{                                                                                          \
-		.name = #M, .kind = FIELD_##K, AT(S, M)                                            \
-	}
-#define NAMED(N, K, S, M)                                                                          \
-	{                                                                                          \
-		.name = N, .kind = FIELD_##K, AT(S, M)                                             \
-	}
-#define MUST(N, K, S, M)                                                                           \
-	{                                                                                          \
-		.name = N, .kind = FIELD_##K, .must = true, AT(S, M)                               \
-	}
-#define BYTES(N, S, M)                                                                             \
-	{                                                                                          \
-		.name = N, .kind = FIELD_UNSIGNED, AT(S, M), .max = FIELD_BYTES_MAX                \
-	}
-#define WORD(S, M, F, LAST)                                                                        \
-	{                                                                                          \
-		.name = #M, .kind = FIELD_ENUM, .must = true, AT(S, M), .max = (LAST) + 1,         \
-		.word = F                                                                          \
-	}
-#define OBJECT(S, M, T)                                                                            \
-	{                                                                                          \
-		.name = #M, .kind = FIELD_OBJECT, AT(S, M), .sub = T                               \
-	}
-#define END                                                                                        \
-	{                                                                                          \
-		.name = NULL                                                                       \
-	}
+#define AT(S, M)	.offset = offsetof(struct S, M), .size = sizeof(((struct S *)0)->M)
+#define POINTER(S, M)	.offset = offsetof(struct S, M), .size = sizeof(void *)
+#define PLAIN(K, S, M)	{ .name = #M, .kind = FIELD_##K, AT(S, M) }
+#define NAMED(N, K, S, M) { .name = (N), .kind = FIELD_##K, AT(S, M) }
+#define MUST(N, K, S, M) { .name = (N), .kind = FIELD_##K, .must = true, AT(S, M) }
+#define BYTES(N, S, M)	{ .name = (N), .kind = FIELD_UNSIGNED, AT(S, M), .max = FIELD_BYTES_MAX }
+#define WORD(S, M, F, LAST) \
+	{ .name = #M, .kind = FIELD_ENUM, .must = true, AT(S, M), .max = (LAST) + 1, .word = (F) }
+#define OBJECT(S, M, T) { .name = #M, .kind = FIELD_OBJECT, AT(S, M), .sub = (T) }
+#define END		{ .name = NULL }
 
-/* clang-format off */
 static const struct field mapping_fields[] = {
 	MUST("start", ADDRESS, smaps_row, map.start),
 	MUST("end", ADDRESS, smaps_row, map.end),
@@ -116,7 +96,7 @@ static const struct field mapping_fields[] = {
 };
 
 static const struct field piece_fields[] = {
-	MUST("mapping", ROW, piece, row),
+	{ .name = "mapping", .kind = FIELD_ROW, .must = true, POINTER(piece, row) },
 	MUST("start", ADDRESS, piece, start),
 	MUST("end", ADDRESS, piece, end),
 	WORD(piece, owner, owner_word, OWNER_UNCLAIMED),
@@ -315,7 +295,7 @@ static const struct field look_fields[] = {
 };
 
 static const struct field allocator_fields[] = {
-	MUST("name", OPS, allocator, ops),
+	{ .name = "name", .kind = FIELD_OPS, .must = true, POINTER(allocator, ops) },
 	PLAIN(TEXT, allocator, version),
 	PLAIN(TEXT, allocator, prefix),
 	PLAIN(BOOL, allocator, owns_malloc),

@@ -331,7 +331,7 @@ static int put_ops(struct parser *r, const json_t *v, const struct allocator_ops
 static int put_row(struct parser *r, const json_t *v, const struct smaps_row **out)
 {
 	const struct smaps *s = &r->s->look.memory.smaps;
-	uint64_t i;
+	uint64_t i = 0;
 	int err = get_unsigned(r, v, UINT64_MAX, &i);
 
 	if (err)

@@ -41,8 +41,12 @@ static int make_rows(const struct process *p, struct threads *list, struct threa
 	int err;
 
 	out->v = calloc(most, sizeof(*out->v));
-	err = heap && out->v ? read_heap(p, list, heap, d)
-			     : diag_internal(d, -ENOMEM, "the threads");
+	if (!heap || !out->v) {
+		free(heap);
+		thread_rows_free(out);
+		return diag_internal(d, -ENOMEM, "the threads");
+	}
+	err = read_heap(p, list, heap, d);
 	for (size_t i = 0; !err && i < list->n; i++)
 		out->v[out->n++] = (struct thread_row){ .t = list->v[i], .g = heap[i] };
 	free(heap);

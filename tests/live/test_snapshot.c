@@ -198,10 +198,21 @@ static void check_command(struct victim *v, const char *path, const char *comman
 }
 
 static const char *const commands[] = {
-	"diagnose",	     "maps",	       "maps --all",	 "arenas",
-	"arenas --all",	     "threads",	       "facts",		 "diagnose --json",
-	"maps --all --json", "arenas --json",  "threads --json", "facts --json",
-	"diagnose --bytes",  "arenas --bytes",
+	"diagnose",
+	"maps",
+	"maps --all",
+	"arenas",
+	"arenas --all",
+	"threads",
+	"facts",
+	"diagnose --json",
+	"maps --all --json",
+	"arenas --json",
+	"threads --json",
+	"facts --json",
+	"diagnose --bytes",
+	"arenas --bytes",
+	"facts glibc. jemalloc. go.heap_mapped",
 };
 
 static void check_victim(const char *name, const char *arg)

@@ -16,6 +16,8 @@
 #include "urgent.h"
 #include "waited.h"
 
+/* Looks, a millisecond apart. */
+#define PATIENCE   5
 #define STOP_LIMIT (500 * NS_PER_MS)
 
 static int explain(const struct target *t, pid_t tid, int rc, struct diag *d)
@@ -56,6 +58,22 @@ static int let_go(struct waited *w, int memfd, struct tracee *th, const arch_reg
 	return rc ? rc : back;
 }
 
+/* A wait that is just about to end is let end: it may only be stopped in the next one. */
+static int prepare(const struct target *t, pid_t tid, bool filtered, struct thread *before,
+		   struct waited *wait)
+{
+	for (int i = 0;; i++) {
+		int rc = thread_read(t, tid, before);
+
+		if (rc)
+			return rc;
+		waited_prepare(wait, t, before, filtered);
+		if (!wait->ends_soon || i == PATIENCE)
+			return 0;
+		stray_sleep(NS_PER_MS);
+	}
+}
+
 static int hold_and_unwind(const struct target *t, int memfd, struct unwinder *u, pid_t tid,
 			   struct frame *v, size_t max, size_t *n, bool *complete,
 			   struct held *held)
@@ -66,14 +84,15 @@ static int hold_and_unwind(const struct target *t, int memfd, struct unwinder *u
 	struct waited wait;
 	struct tracee th;
 	arch_regs regs;
+	bool filtered;
 	int back, rc;
 
 	if (!stray_room())
 		return -ETIMEDOUT;
-	rc = thread_read(t, tid, &before);
+	filtered = status_read(t->procfd, "status", &st) || st.seccomp != 0;
+	rc = prepare(t, tid, filtered, &before, &wait);
 	if (rc)
 		return rc;
-	waited_prepare(&wait, t, &before, status_read(t->procfd, "status", &st) || st.seccomp != 0);
 	rc = tracee_seize(&th, tid, 0);
 	if (rc)
 		return rc;

@@ -49,6 +49,15 @@ static bool traced_by_another(const struct session *s, pid_t tid)
 	return status_read(s->t->procfd, path, &st) == 0 && st.tracer;
 }
 
+/* Not this one, not now. */
+static int leave(struct search *f, pid_t tid, const char *why)
+{
+	f->tries++;
+	f->tid = tid;
+	snprintf(f->reason, sizeof(f->reason), "%s", why);
+	return 1;
+}
+
 /* One thread. 0: held. 1: not this one. Negative: no use to go on. */
 static int try_thread(struct session *s, const struct thread *th, struct search *f, struct diag *d)
 {
@@ -58,6 +67,8 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 
 	if (rc == 0) {
 		waited_prepare(&s->b.wait, s->t, th, s->b.options != 0);
+		if (s->b.wait.ends_soon)
+			return leave(f, tid, "its wait is just about to end by itself");
 		f->holds++;
 		rc = borrow_hold(&s->b, tid, f->deadline);
 	}
@@ -97,10 +108,7 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 	default:
 		return diag_internal(d, rc, "holding a thread");
 	}
-	f->tries++;
-	f->tid = tid;
-	snprintf(f->reason, sizeof(f->reason), "%s", why);
-	return 1;
+	return leave(f, tid, why);
 }
 
 static int try_round(struct session *s, struct search *f, struct diag *d)

@@ -13,9 +13,9 @@
  * is when it fell asleep. A look at ourselves on the same CPU tells the time now.
  * nr_voluntary_switches proves later that it has not gone to sleep again in between. It cannot tell
  * a thread that has woken by itself and was stopped on its way into its next wait, a matter of
- * microseconds: the caller compares the calls (waited.c). What remains is a thread that makes the
- * very same call with the same registers again; that wait ends early by what the one before it
- * took.
+ * microseconds, or of a busy CPU: the caller compares the calls, and does not believe a sleep that
+ * may have lasted to its end (waited.c). What remains is a thread that something else has woken and
+ * that makes the very same call again; that wait ends early by what the one before it took.
  */
 struct slept {
 	uint64_t ns;	   /* asleep so far when at was taken; 0: not known */

@@ -11,6 +11,16 @@
 
 /* ERESTARTNOHAND (include/linux/errno.h), which only a tracer sees. */
 #define NOHAND (-514)
+/*
+ * A sleep that comes this near to its timeout may have ended by itself, and the thread be on its
+ * way into the same wait again: that would end at once if the sleep were taken for its own. So it
+ * is not believed, and where that can be seen before, the thread is not stopped just then. The
+ * kernel wakes up to 50 us late (timer slack), and slept.c counts half a millisecond too little.
+ */
+#define DOUBTFUL_NS NS_PER_MS
+#define SOON_NS	    (2 * NS_PER_MS)
+/* A wait shorter than this may begin anew: nobody sees that, and it would always end soon. */
+#define SHORT_NS (10 * NS_PER_MS)
 /* A wrapper's own struct timespec is in its frame, this far above the stack pointer at most. */
 #define FRAME_MAX 4096U
 
@@ -30,47 +40,6 @@ static void look_at_code(struct waited *w, const struct target *t, uint64_t pc, 
 	w->pc = pc;
 	w->looked = which;
 	liveness_look(read_code, (void *)(uintptr_t)t, pc, which, &w->code);
-}
-
-void waited_prepare(struct waited *w, const struct target *t, const struct thread *th,
-		    bool filtered)
-{
-	uint64_t note = timeout_note_addr(th->sp), end;
-	enum timeout_form form = TIMEOUT_NONE;
-	unsigned which = 0;
-
-	memset(w, 0, sizeof(*w));
-	w->filtered = filtered;
-	w->common = clock_is_common();
-	if (!th->in_syscall)
-		return;
-	w->call = (struct waited_call){ .nr = th->nr, .sp = th->sp, .pc = th->pc };
-	memcpy(w->call.arg, th->arg, sizeof(w->call.arg));
-	if (th->nr == SYS_poll && (int)th->arg[2] > 0)
-		slept_measure(t->procfd, th->tid, &w->slept);
-	form = timeout_form(th->nr, th->arg, &which);
-	if (form == TIMEOUT_NONE || form == TIMEOUT_WRITTEN)
-		return;
-	look_at_code(w, t, th->pc, which);
-	if (w->common && (form == TIMEOUT_MS ? timeout_tagged(th->arg[which], clock_now(), &end)
-					     : th->arg[which] == timeout_note_arg(note, form)))
-		return; /* its end is known */
-	slept_measure(t->procfd, th->tid, &w->slept);
-}
-
-/* The note of an earlier stop: *value becomes the application's own argument again. */
-static void take_note(struct waited *w, const struct target *t, const arch_regs *regs,
-		      uint64_t *value)
-{
-	uint64_t addr = timeout_note_addr(arch_sp(regs));
-	struct timeout_note n;
-
-	if (!w->common || *value != timeout_note_arg(addr, w->form) ||
-	    mem_read(t->pid, addr, &n, sizeof(n)) || !timeout_note_valid(&n, w->nr))
-		return;
-	w->marked = true;
-	w->end_ns = n.end_ns;
-	*value = n.arg;
 }
 
 /* Reads the timeout that argument value points to. */
@@ -94,12 +63,82 @@ static int read_timespec(struct waited *w, const struct target *t, uint64_t valu
 	return rc;
 }
 
+/* poll(2)'s, which the kernel keeps over a stop but not over our death. */
+static uint64_t poll_ns(const uint64_t arg[6])
+{
+	return (uint64_t)(uint32_t)arg[2] * NS_PER_MS;
+}
+
+/* How long it has slept in a wait of that length; what cannot be is not known. */
+static void measure(struct waited *w, const struct target *t, pid_t tid, uint64_t total_ns)
+{
+	slept_measure(t->procfd, tid, &w->slept);
+	if (total_ns && w->slept.ns > total_ns + SHORT_NS)
+		w->slept.ns = 0;
+	w->ends_soon = w->slept.ns && total_ns > SHORT_NS && w->slept.ns + SOON_NS > total_ns;
+}
+
+/* 0: not known. */
+static uint64_t asleep(const struct waited *w, const struct target *t, const struct tracee *th,
+		       uint64_t total_ns)
+{
+	uint64_t ns = slept_until_stop(t->procfd, th->tid, &w->slept, th->stopped_at);
+
+	return ns + DOUBTFUL_NS > total_ns ? 0 : ns;
+}
+
+void waited_prepare(struct waited *w, const struct target *t, const struct thread *th,
+		    bool filtered)
+{
+	uint64_t note = timeout_note_addr(th->sp), end;
+	enum timeout_form form = TIMEOUT_NONE;
+	unsigned which = 0;
+
+	memset(w, 0, sizeof(*w));
+	w->filtered = filtered;
+	w->common = clock_is_common();
+	if (!th->in_syscall)
+		return;
+	w->call = (struct waited_call){ .nr = th->nr, .sp = th->sp, .pc = th->pc };
+	memcpy(w->call.arg, th->arg, sizeof(w->call.arg));
+	if (th->nr == SYS_poll && (int)th->arg[2] > 0)
+		measure(w, t, th->tid, poll_ns(th->arg));
+	form = timeout_form(th->nr, th->arg, &which);
+	if (form == TIMEOUT_NONE || form == TIMEOUT_WRITTEN)
+		return;
+	look_at_code(w, t, th->pc, which);
+	if (w->common && (form == TIMEOUT_MS ? timeout_tagged(th->arg[which], clock_now(), &end)
+					     : th->arg[which] == timeout_note_arg(note, form)))
+		return; /* its end is known */
+	w->form = form;
+	if (form == TIMEOUT_MS)
+		w->total_ns = (uint64_t)(uint32_t)th->arg[which] * NS_PER_MS;
+	else if (read_timespec(w, t, th->arg[which]))
+		w->total_ns = 0;
+	measure(w, t, th->tid, w->total_ns);
+}
+
+/* The note of an earlier stop: *value becomes the application's own argument again. */
+static void take_note(struct waited *w, const struct target *t, const arch_regs *regs,
+		      uint64_t *value)
+{
+	uint64_t addr = timeout_note_addr(arch_sp(regs));
+	struct timeout_note n;
+
+	if (!w->common || *value != timeout_note_arg(addr, w->form) ||
+	    mem_read(t->pid, addr, &n, sizeof(n)) || !timeout_note_valid(&n, w->nr))
+		return;
+	w->marked = true;
+	w->end_ns = n.end_ns;
+	*value = n.arg;
+}
+
 static void find_end(struct waited *w, const struct target *t, const struct tracee *th,
 		     uint64_t now)
 {
-	uint64_t asleep = slept_until_stop(t->procfd, th->tid, &w->slept, th->stopped_at);
+	uint64_t ns = asleep(w, t, th, w->total_ns);
 
-	w->end_ns = (asleep ? th->stopped_at - asleep : now) + w->total_ns;
+	w->end_ns = (ns ? th->stopped_at - ns : now) + w->total_ns;
 }
 
 /* Which kind of wait it is; -ENOENT where there is nothing to do about it. */
@@ -193,11 +232,11 @@ void waited_stop(struct waited *w, const struct target *t, const struct tracee *
 		return;
 	if (!is_call_measured(w, regs))
 		w->slept.ns = 0;
-	if (w->nr == SYS_poll)
-		w->asleep_ns = slept_until_stop(t->procfd, th->tid, &w->slept, th->stopped_at);
-	w->anew = timeout_of_socket(w->nr) && arch_result(regs) == -EINTR;
 	for (unsigned i = 0; i < 6; i++)
 		arg[i] = arch_syscall_arg(regs, i);
+	if (w->nr == SYS_poll)
+		w->asleep_ns = asleep(w, t, th, poll_ns(arg));
+	w->anew = timeout_of_socket(w->nr) && arch_result(regs) == -EINTR;
 	w->form = timeout_form(w->nr, arg, &w->which);
 	w->can_mark = false;
 	/* it was on its way into the call when it was looked at, or in another one that is made at

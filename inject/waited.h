@@ -24,7 +24,8 @@ struct waited {
 	struct waited_call {
 		long nr;
 		uint64_t arg[6], sp, pc;
-	} call; /* that it was in when its sleep was measured */
+	} call;		/* that it was in when its sleep was measured */
+	bool ends_soon; /* by itself: let it, and look again */
 	bool filtered;
 	bool common;	 /* clock_is_common: an end that is noted means the same to the next run */
 	uint64_t pc;	 /* that code below is of */

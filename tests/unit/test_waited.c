@@ -282,7 +282,7 @@ static void poll_long(void *unused)
 	_exit(1);
 }
 
-enum change { SAME, OTHER_TIMEOUT, OTHER_STACK, OTHER_PLACE };
+enum change { SAME, OTHER_TIMEOUT, OTHER_STACK, OTHER_PLACE, AT_ITS_END };
 
 /* How long it has waited, when it was seen in that call before it was stopped. */
 static uint64_t waited_by(enum change change)
@@ -307,6 +307,10 @@ static uint64_t waited_by(enum change change)
 	waited_prepare(&w, &t, &th, false);
 	if (!w.slept.ns)
 		cr_skip_test("this kernel shows no /proc/PID/task/TID/sched");
+	cr_assert_not(w.ends_soon);
+	/* it may be another wait by now, the same call made again */
+	if (change == AT_ITS_END)
+		w.slept.ns = 100000 * NS_PER_MS - NS_PER_MS / 2;
 	wait_begin(&old);
 	cr_assert_eq(tracee_seize(&tr, pid, PTRACE_O_TRACESYSGOOD), 0);
 	cr_assert_eq(tracee_stop(&tr, clock_now() + 10 * NS_PER_SEC), 0);
@@ -325,6 +329,45 @@ static uint64_t waited_by(enum change change)
 Test(waited, the_sleep_of_another_wait_is_none_of_this_one)
 {
 	cr_expect_gt(waited_by(SAME), 10 * NS_PER_MS);
-	for (enum change c = OTHER_TIMEOUT; c <= OTHER_PLACE; c++)
+	for (enum change c = OTHER_TIMEOUT; c <= AT_ITS_END; c++)
 		cr_expect_eq(waited_by(c), 0, "%d", (int)c);
+}
+
+static void poll_again(void *unused)
+{
+	(void)unused;
+	for (;;)
+		poll(NULL, 0, 50);
+}
+
+/* Who is about to wake by itself is not stopped just then. */
+Test(waited, a_wait_that_ends_soon_is_seen)
+{
+	pid_t pid = child_start(poll_again, NULL);
+	unsigned soon = 0, early = 0;
+	struct diag d = { 0 };
+	struct target t;
+
+	cr_assert(child_reach_call(pid, pid, SYS_poll));
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	for (unsigned i = 0; i < 100000 && (soon < 3 || early < 3); i++) {
+		struct waited w;
+		struct thread th;
+
+		cr_assert_eq(thread_read(&t, pid, &th), 0);
+		waited_prepare(&w, &t, &th, false);
+		soon += w.ends_soon;
+		early += w.slept.ns && !w.ends_soon;
+		if (w.ends_soon)
+			cr_assert_gt(w.slept.ns, 40 * NS_PER_MS);
+		else
+			cr_assert_lt(w.slept.ns, 50 * NS_PER_MS);
+		clock_sleep(NS_PER_MS / 4);
+	}
+	target_close(&t);
+	child_end(pid);
+	if (!soon && !early)
+		cr_skip_test("this kernel shows no /proc/PID/task/TID/sched");
+	cr_expect_geq(soon, 3);
+	cr_expect_geq(early, 3);
 }

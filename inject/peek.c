@@ -12,12 +12,12 @@
 #include "permit.h"
 
 #define PAGE	     ((size_t)PAGES_SIZE)
-#define GROUP	     16U  /* neighbours that are kept together, and at most read at once */
-#define GROUPS	     128U /* 8 MiB are kept */
+#define GROUP	     16U /* neighbours that are kept together, and at most read at once */
+#define GROUPS	     32U /* 2 MiB are kept: more would not stay in the processor's cache */
 #define SLOTS	     (GROUP * GROUPS)
-#define WINDOW	     512U /* pages whose flags are asked for at once */
-#define WINDOW_SMALL 64U  /* the same where the kernel is slow to tell (before PAGEMAP_SCAN) */
-#define WINDOWS	     64U
+#define WINDOW	     512U  /* pages whose flags are asked for at once */
+#define WINDOW_SMALL 64U   /* the same where the kernel is slow to tell (before PAGEMAP_SCAN) */
+#define WINDOWS	     4096U /* 8 GiB of heap; only those that are used are touched */
 
 struct range {
 	uint64_t start, end;
@@ -40,10 +40,11 @@ struct peek {
 	struct pages pages;
 	struct range *range;
 	size_t ranges;
-	size_t wide;	/* pages in a window */
-	uint64_t round; /* grows with each refresh: older slots and windows do not count */
-	uint64_t next;	/* the page behind the last that were read */
-	uint64_t first; /* of those */
+	uint64_t ranges_round; /* when they were read */
+	size_t wide;	       /* pages in a window */
+	uint64_t round;	       /* grows with each refresh: older slots and windows do not count */
+	uint64_t next;	       /* the page behind the last that were read */
+	uint64_t first;	       /* of those */
 	size_t ahead;
 	struct window *window;
 	struct slot *slot;
@@ -101,6 +102,25 @@ static const struct range *range_of(const struct peek *p, uint64_t addr)
 			return &p->range[mid];
 	}
 	return NULL;
+}
+
+/*
+ * Reading the maps takes as long as there are many of them, and nearly all that is looked at again
+ * is where it was: they are only read again where the known ones do not do. Then true. Maps that
+ * cannot be read now are the old ones still: the reads then say what is wrong.
+ */
+static bool renew_ranges(struct peek *p)
+{
+	struct maps maps;
+
+	if (p->ranges_round == p->round)
+		return false;
+	p->ranges_round = p->round;
+	if (maps_read(p->t, &maps, NULL))
+		return false;
+	(void)!take_ranges(p, &maps);
+	maps_free(&maps);
+	return true;
 }
 
 static int window_of(struct peek *p, uint64_t page, const struct window **out)
@@ -188,6 +208,8 @@ static int page_of(struct peek *p, uint64_t page, const unsigned char **out)
 	if (p->slot[at].round == p->round && p->slot[at].page == page)
 		return 0;
 	r = range_of(p, page * PAGE);
+	if (!r && renew_ranges(p))
+		r = range_of(p, page * PAGE);
 	if (!r)
 		return -EFAULT;
 	rc = window_of(p, page, &w);
@@ -195,6 +217,9 @@ static int page_of(struct peek *p, uint64_t page, const unsigned char **out)
 		return rc;
 	if (w->flags[page - w->first] & PAGE_PRESENT)
 		return fetch(p, w, page, r);
+	/* absent, or not mapped any more */
+	if (renew_ranges(p) && !range_of(p, page * PAGE))
+		return -EFAULT;
 	*out = NULL;
 	return w->flags[page - w->first] & PAGE_SWAPPED ? -ENODATA : 0;
 }
@@ -226,17 +251,11 @@ static int peek_read(void *ctx, uint64_t addr, void *buf, size_t len)
 	return 0;
 }
 
-/* Maps that cannot be read now are the old ones still: the reads then say what is wrong. */
 static void peek_refresh(void *ctx)
 {
 	struct peek *p = ctx;
-	struct maps maps;
 
 	p->round++;
-	if (maps_read(p->t, &maps, NULL))
-		return;
-	(void)!take_ranges(p, &maps);
-	maps_free(&maps);
 }
 
 static int explain(const struct target *t, int rc, struct diag *d)
@@ -257,7 +276,7 @@ int peek_open(const struct target *t, const struct maps *maps, struct peek **out
 	if (!p)
 		return diag_internal(d, rc, "reading memory");
 	p->t = t;
-	p->round = 1;
+	p->round = p->ranges_round = 1;
 	p->pages.fd = -1;
 	p->reader = (struct reader){ peek_read, peek_refresh, p };
 	p->window = calloc(WINDOWS, sizeof(*p->window));

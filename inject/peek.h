@@ -27,6 +27,6 @@ struct peek;
 HM_MUST_CHECK int peek_open(const struct target *t, const struct maps *maps, struct peek **out,
 			    struct diag *d);
 void peek_close(struct peek *p); /* may be NULL */
-/* Valid as long as p. refresh also reads the maps again. */
+/* Valid as long as p. After a refresh the maps are read again where the known ones do not do. */
 const struct reader *peek_reader(const struct peek *p);
 #endif

@@ -310,7 +310,7 @@ Test(glibc_live, a_process_that_executes_another_program)
 	while (!process_changed(p))
 		usleep(1000);
 	v.r->refresh(v.r->ctx);
-	cr_expect_eq(v.r->read(v.r->ctx, v.main_arena, &v, 1), -EFAULT);
+	cr_expect_eq(v.r->read(v.r->ctx, v.main_arena, &v, 1), -ESRCH);
 	cr_expect_eq(glibc_live_lost(p, &d), -ESTALE);
 	cr_expect_eq(d.exit, HM_UNSAFE);
 	glibc_live_close(&live);

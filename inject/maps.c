@@ -196,19 +196,10 @@ int maps_parse(const char *text, size_t len, struct maps *out)
 	return copy ? parse_owned(copy, len, out) : -ENOMEM;
 }
 
-int maps_text(const struct target *t, const char *name, const char *older, size_t max, char **text,
-	      size_t *len, struct diag *d)
+int maps_fail(const struct target *t, const char *name, size_t max, int r, struct diag *d)
 {
 	char path[32];
-	int r = proc_read(t->procfd, name, max, text, len);
 
-	/* so says a process that is gone, too */
-	if (r == -ENOENT && older) {
-		name = older;
-		r = proc_read(t->procfd, name, max, text, len);
-	}
-	if (!r)
-		return 0;
 	if (r == -ESRCH || !target_alive(t))
 		return target_gone(t, d);
 	if (r == -EACCES || r == -EPERM)
@@ -220,6 +211,19 @@ int maps_text(const struct target *t, const char *name, const char *older, size_
 				 max >> 20);
 	snprintf(path, sizeof(path), "/%s", name);
 	return target_unreadable(t, path, r, d);
+}
+
+int maps_text(const struct target *t, const char *name, const char *older, size_t max, char **text,
+	      size_t *len, struct diag *d)
+{
+	int r = proc_read(t->procfd, name, max, text, len);
+
+	/* so says a process that is gone, too */
+	if (r == -ENOENT && older) {
+		name = older;
+		r = proc_read(t->procfd, name, max, text, len);
+	}
+	return r ? maps_fail(t, name, max, r, d) : 0;
 }
 
 int maps_read(const struct target *t, struct maps *out, struct diag *d)

@@ -39,6 +39,9 @@ HM_MUST_CHECK int maps_parse(const char *text, size_t len, struct maps *out);
  */
 HM_MUST_CHECK int maps_text(const struct target *t, const char *name, const char *older, size_t max,
 			    char **text, size_t *len, struct diag *d);
+/* What it means that such a file could not be read: r, a negative errno, becomes one of these. */
+HM_MUST_CHECK int maps_fail(const struct target *t, const char *name, size_t max, int r,
+			    struct diag *d);
 /* Pure: a copy of text with a NUL behind it, for a parser that keeps it; NULL without memory. */
 char *maps_copy(const char *text, size_t len);
 HM_MUST_CHECK int maps_read(const struct target *t, struct maps *out, struct diag *d);

@@ -2,13 +2,17 @@
 #include "smaps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "usage.h"
 
 /* About 800 bytes for each mapping: 600,000 of them. */
 #define SMAPS_TEXT_MAX ((size_t)512 << 20)
+#define WINDOW	       ((size_t)128 << 10) /* a name has 16 KiB at most, with all its escapes */
+#define NAMES	       ((size_t)16 << 10)
 
 #define FIELD(key, member)                                                                         \
 	{                                                                                          \
@@ -92,9 +96,17 @@ static int take_field(const char *line, struct smaps_row *row, size_t *next)
 	return 0;
 }
 
+/* Pieces, so that names that are there do not move. */
+struct smaps_names {
+	struct smaps_names *next;
+	char text[];
+};
+
 struct parser {
 	struct smaps *out;
 	size_t cap, next;
+	char *room; /* for names */
+	size_t left;
 };
 
 static int grow(struct parser *p)
@@ -109,6 +121,42 @@ static int grow(struct parser *p)
 		return -ENOMEM;
 	p->out->v = v;
 	p->cap = want;
+	return 0;
+}
+
+static int add_room(struct parser *p, size_t len)
+{
+	size_t size = len > NAMES ? len : NAMES;
+	struct smaps_names *more = malloc(sizeof(*more) + size);
+
+	if (!more)
+		return -ENOMEM;
+	more->next = p->out->names;
+	p->out->names = more;
+	p->room = more->text;
+	p->left = size;
+	return 0;
+}
+
+/* The name is in a line that does not stay. Neighbours often have the same one. */
+static int keep_name(struct parser *p, struct map *m)
+{
+	size_t n = p->out->n, len = strlen(m->name) + 1;
+	const char *before = n ? p->out->v[n - 1].map.name : "";
+	int err = 0;
+
+	if (strcmp(m->name, before) == 0) {
+		m->name = before;
+		return 0;
+	}
+	if (len > p->left)
+		err = add_room(p, len);
+	if (err)
+		return err;
+	memcpy(p->room, m->name, len);
+	m->name = p->room;
+	p->room += len;
+	p->left -= len;
 	return 0;
 }
 
@@ -136,6 +184,8 @@ static int take_header(struct parser *p, char *line)
 	row = &p->out->v[p->out->n];
 	memset(row, 0, sizeof(*row));
 	err = map_parse(line, &row->map);
+	if (!err)
+		err = keep_name(p, &row->map);
 	if (err)
 		return err;
 	p->out->n++;
@@ -165,52 +215,95 @@ static void check_rows(struct smaps *s)
 			s->torn = true;
 }
 
-static int parse_owned(char *text, size_t len, struct smaps *out)
+/* The whole lines of text, len bytes and a NUL; *rest is where the next one begins. */
+static int take_lines(struct parser *p, char *text, size_t len, char **rest)
 {
-	struct parser p = { .out = out };
 	int err = memchr(text, '\0', len) ? -EINVAL : 0;
+	char *end;
 
-	memset(out, 0, sizeof(*out));
-	out->text = text;
-	for (char *line = text; !err && *line;) {
-		char *end = strchr(line, '\n');
-
-		if (!end) {
-			out->torn = true; /* the last line is not whole: it is not believed */
-			break;
-		}
+	while (!err && (end = strchr(text, '\n'))) {
 		*end = '\0';
-		err = take_line(&p, line);
-		line = end + 1;
+		err = take_line(p, text);
+		text = end + 1;
 	}
-	if (err)
-		smaps_free(out);
-	else
-		check_rows(out);
+	*rest = text;
 	return err;
+}
+
+/* A last line that is not whole is not believed. */
+static int end_parse(struct parser *p, const char *rest, int err)
+{
+	if (err) {
+		smaps_free(p->out);
+		return err;
+	}
+	p->out->torn |= *rest != '\0';
+	check_rows(p->out);
+	return 0;
 }
 
 int smaps_parse(const char *text, size_t len, struct smaps *out)
 {
-	char *copy = maps_copy(text, len);
+	struct parser p = { .out = out };
+	char *copy = maps_copy(text, len), *rest = NULL;
+	int err;
 
 	memset(out, 0, sizeof(*out));
-	return copy ? parse_owned(copy, len, out) : -ENOMEM;
+	if (!copy)
+		return -ENOMEM;
+	err = take_lines(&p, copy, len, &rest);
+	err = end_parse(&p, rest, err);
+	free(copy);
+	return err;
+}
+
+/* A kilobyte for each mapping is not kept: the lines are taken as they come. */
+static int read_lines(int fd, struct parser *p)
+{
+	char *buf = malloc(WINDOW), *rest = buf;
+	size_t have = 0, all = 0;
+	int err = buf ? 0 : -ENOMEM;
+
+	while (!err) {
+		ssize_t n = read(fd, buf + have, WINDOW - 1 - have);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			err = n ? -errno : 0;
+			break;
+		}
+		all += (size_t)n;
+		have += (size_t)n;
+		buf[have] = '\0';
+		err = all > SMAPS_TEXT_MAX ? -EFBIG : take_lines(p, buf, have, &rest);
+		have -= (size_t)(rest - buf);
+		memmove(buf, rest, have + 1);
+		rest = buf;
+		/* no line is so long */
+		if (!err && have == WINDOW - 1)
+			err = -EINVAL;
+	}
+	err = end_parse(p, have ? "?" : "", err);
+	free(buf);
+	return err;
 }
 
 int smaps_read(const struct target *t, struct smaps *out, struct diag *d)
 {
-	char *text;
-	size_t len;
-	int r;
+	struct parser p = { .out = out };
+	int fd = openat(t->procfd, "smaps", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int r = fd < 0 ? -errno : 0;
 
 	memset(out, 0, sizeof(*out));
-	r = maps_text(t, "smaps", NULL, SMAPS_TEXT_MAX, &text, &len, d);
-	if (r)
-		return r;
-	r = parse_owned(text, len, out);
-	if (r)
+	if (!r) {
+		r = read_lines(fd, &p);
+		close(fd);
+	}
+	if (r == -EINVAL || r == -ENOMEM)
 		return diag_internal(d, r, "/proc/PID/smaps has an unknown form");
+	if (r)
+		return maps_fail(t, "smaps", SMAPS_TEXT_MAX, r, d);
 	/* a process that has just ended has no mappings any more, yet the file opens */
 	if (out->n == 0) {
 		smaps_free(out);
@@ -221,7 +314,12 @@ int smaps_read(const struct target *t, struct smaps *out, struct diag *d)
 
 void smaps_free(struct smaps *s)
 {
+	while (s->names) {
+		struct smaps_names *next = s->names->next;
+
+		free(s->names);
+		s->names = next;
+	}
 	free(s->v);
-	free(s->text);
 	memset(s, 0, sizeof(*s));
 }

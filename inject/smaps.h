@@ -37,6 +37,7 @@ struct smaps_row {
 	bool seen_rss;
 };
 
+struct smaps_names;
 struct smaps {
 	struct smaps_row *v; /* by address, without overlap */
 	size_t n;
@@ -46,7 +47,7 @@ struct smaps {
 	 * there; an overlap is taken off the later mapping's addresses, not off its figures.
 	 */
 	bool torn;
-	char *text; /* holds the names */
+	struct smaps_names *names;
 };
 
 /*
@@ -54,8 +55,8 @@ struct smaps {
  * neither a mapping nor a key, or a damaged number; -ENOMEM. The caller frees with smaps_free.
  */
 HM_MUST_CHECK int smaps_parse(const char *text, size_t len, struct smaps *out);
-/* Time and memory are linear in the mappings, about 1 KiB for each; more than 512 MiB of text is
- * exit 5. */
+/* Time and memory are linear in the mappings, about 300 bytes for each; more than 512 MiB of text
+ * is exit 5. */
 HM_MUST_CHECK int smaps_read(const struct target *t, struct smaps *out, struct diag *d);
 void smaps_free(struct smaps *s);
 #endif

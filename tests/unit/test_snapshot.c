@@ -144,7 +144,7 @@ static const struct {
 	/* where the module is: nothing of a process that may be gone */
 	{ "allocators", offsetof(struct allocator, mod), sizeof(void *) },
 	/* what the names are in; made again of the pieces; what only told the owners apart */
-	{ "memory", offsetof(struct memory, smaps.text), sizeof(void *) },
+	{ "memory", offsetof(struct memory, smaps.names), sizeof(void *) },
 	{ "memory", offsetof(struct memory, mounts),
 	  offsetof(struct memory, owners) - offsetof(struct memory, mounts) },
 	{ "memory", offsetof(struct memory, owners.cap), sizeof(size_t) },

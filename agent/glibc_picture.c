@@ -9,8 +9,9 @@
 #include "../inject/smaps.h"
 #include "../inject/usage.h"
 
-/* A heap that takes longer to read than this is read in part. */
+/* Of CPU time, as a busy machine gives us little: lists that take longer are read in part. */
 #define LIMIT (2 * NS_PER_SEC)
+#define WALL  (5 * LIMIT)
 /* Free chunks that are read once more where their arena has changed since: a fifth of a second or
  * so. What a chunk more or less is worth is a page. */
 #define AGAIN_CHUNKS 100000U
@@ -92,7 +93,9 @@ static int failed(const struct process *p, int rc, struct diag *d)
 static int plan(struct process *p, const struct allocator *a, struct glibc_picture *pic,
 		struct diag *d)
 {
-	const struct glibc_budget budget = { .chunks = UINT64_MAX, .until = clock_now() + LIMIT };
+	const struct glibc_budget budget = { .chunks = UINT64_MAX,
+					     .until = clock_now() + WALL,
+					     .until_cpu = clock_cpu() + LIMIT };
 	int rc = ask_kernel(&p->t, pic, d);
 
 	if (rc)

@@ -3,93 +3,140 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define CHUNK_SIZE 48U /* sizeof(struct malloc_chunk): what mtrim keeps before a range */
-#define PAGE	   ((uint64_t)PAGES_SIZE)
+#define TOP_KEPT 33U /* MINSIZE and a byte: what systrim leaves of top beside the pad */
+#define PAGE	 ((uint64_t)PAGES_SIZE)
 
-/* Chunks and ranges both begin with their address. */
-static int by_address(const void *x, const void *y)
+/* ---- what is given back */
+
+unsigned glibc_plan_near(uint64_t pad)
 {
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-
-	return (a > b) - (a < b);
+	return (unsigned)((TOP_KEPT % PAGE + pad % PAGE) % PAGE + FREEMAP_UNIT - 1) / FREEMAP_UNIT;
 }
 
-/* As malloc_consolidate: neighbours become one, and what lies before top becomes top. */
-static size_t merge(const struct glibc_arena *a, struct glibc_free *chunk, size_t n, uint64_t *top)
+/* Where the pages begin that are top and nothing else: malloc_consolidate makes what lies before
+ * top a part of it. */
+static uint64_t top_from(const struct glibc_arena *a, const struct freemap *m)
 {
-	size_t kept = 0;
+	uint64_t at = pages_floor(a->top + a->top_size);
+	size_t hint = 0;
 
-	*top = a->top_size ? a->top : 0;
-	if (!n)
+	if (!a->top_size)
 		return 0;
-	qsort(chunk, n, sizeof(*chunk), by_address);
-	for (size_t i = 1; i < n; i++) {
-		struct glibc_free *last = &chunk[kept];
-
-		if (chunk[i].at == last->at + last->size)
-			last->size += chunk[i].size;
-		else if (chunk[i].at > last->at) /* seen twice: it moved from list to list */
-			chunk[++kept] = chunk[i];
+	while (at >= PAGE && freemap_page(m, at - PAGE, &hint).free == FREEMAP_FULL) {
+		at -= PAGE;
+		if (hint < m->blocks && !m->block[hint].page)
+			at = m->block[hint].at;
 	}
-	kept++;
-	for (size_t i = 0; i < kept && *top; i++)
-		if (chunk[i].at + chunk[i].size == *top) {
-			*top = chunk[i].at;
-			memmove(&chunk[i], &chunk[i + 1], (kept - i - 1) * sizeof(*chunk));
-			kept--;
-			break;
-		}
-	return kept;
+	return at < a->top + a->top_size ? at : 0;
 }
 
-/* systrim: lowers the break in whole steps, but only if nobody else has moved it. */
+/*
+ * systrim: lowers the break in whole steps, but only if nobody else has moved it. A part of a page
+ * of top counts where it is as large as what is missing to a page.
+ */
 static uint64_t lowered_from(const struct glibc_arena *a, const struct glibc_plan_opts *o,
-			     uint64_t top)
+			     const struct freemap *m, uint64_t top)
 {
-	uint64_t end = a->top + a->top_size, area, step = o->step ? o->step : PAGE;
+	uint64_t end = a->top + a->top_size, step = o->step ? o->step : PAGE, area, kept;
+	size_t hint = 0;
 
-	if (a->index != 0 || !top || end != o->brk || end - top <= GLIBC_MINSIZE)
+	if (a->index != 0 || !a->top_size || end != o->brk || !top || o->pad > end - top)
 		return 0;
-	area = end - top - GLIBC_MINSIZE - 1;
-	if (area <= o->pad || area - o->pad < step)
+	area = end - top;
+	kept = pages_floor(o->pad + TOP_KEPT);
+	if (top < PAGE || freemap_page(m, top - PAGE, &hint).near < m->near)
+		kept += PAGE;
+	if (area <= kept || area - kept < step)
 		return 0;
-	return end - (area - o->pad) / step * step;
+	return end - (area - kept) / step * step;
 }
 
-int glibc_plan_cuts(const struct glibc_arena *a, const struct glibc_plan_opts *o,
-		    struct glibc_free *chunk, size_t *n, uint64_t *top, struct glibc_cuts *out)
+static int by_start(const void *x, const void *y)
 {
-	*out = (struct glibc_cuts){ 0 };
-	*n = merge(a, chunk, *n, top);
-	out->v = calloc(*n + 1, sizeof(*out->v));
-	if (!out->v)
-		return -ENOMEM;
-	for (size_t i = 0; i < *n; i++) {
-		uint64_t lo = pages_ceil(chunk[i].at + CHUNK_SIZE);
-		uint64_t hi = pages_floor(chunk[i].at + chunk[i].size);
+	const struct span *a = x, *b = y;
 
-		if (chunk[i].size > PAGE - 1 + CHUNK_SIZE && lo < hi)
-			out->v[out->n++] = (struct span){ lo, hi };
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+struct cutter {
+	const struct glibc_arena *a;
+	struct glibc_cuts *out;
+	size_t cap;
+	uint64_t start, end; /* of the range that goes on; start 0: none */
+	bool before;	     /* the 48 bytes before end are free */
+};
+
+static int add_cut(struct cutter *c, uint64_t start, uint64_t end)
+{
+	struct glibc_cuts *out = c->out;
+
+	if (out->n == c->cap) {
+		size_t want = c->cap ? c->cap * 2 : 16;
+		struct span *v = reallocarray(out->v, want, sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		out->v = v;
+		c->cap = want;
 	}
-	out->brk_from = lowered_from(a, o, *top);
-	if (out->brk_from) {
-		out->v[out->n++] = (struct span){ out->brk_from, a->top + a->top_size };
-		qsort(out->v, out->n, sizeof(*out->v), by_address);
-	}
+	out->v[out->n++] = (struct span){ start, end };
 	return 0;
 }
 
-/* Where we are in each of the sorted lists while the runs go by. */
-struct sweep {
-	const struct glibc_plan_opts *o;
-	const struct glibc_free *chunk;
-	const struct glibc_cuts *cuts;
-	size_t n, at_chunk, at_cut, at_pin;
-	uint64_t top, top_end;
-	struct glibc_arena_plan *out;
-};
+static bool in_top(const struct glibc_arena *a, const struct glibc_cuts *cuts, uint64_t page)
+{
+	return cuts->top && page >= cuts->top && page < a->top + a->top_size;
+}
+
+/*
+ * Pages, len bytes together, all of which are as page says. A range leaves the first 48 bytes of
+ * its chunk (sizeof(struct malloc_chunk)) and what is no whole page.
+ */
+static int take_pages(struct cutter *c, uint64_t at, uint64_t len, struct freemap_page page)
+{
+	bool full = page.free == FREEMAP_FULL && !in_top(c->a, c->out, at);
+	int rc = 0;
+
+	c->before = c->before && c->end == at;
+	if (c->start && (!full || c->end != at)) {
+		rc = add_cut(c, c->start, c->end);
+		c->start = 0;
+	}
+	if (full && !c->start && (c->before || len > PAGE))
+		c->start = c->before ? at : at + PAGE;
+	c->end = at + len;
+	/* what follows top is another piece of memory */
+	c->before = page.tail == FREEMAP_HEAD && c->end != c->a->top + c->a->top_size;
+	return rc;
+}
+
+int glibc_plan_cuts(const struct glibc_arena *a, const struct glibc_plan_opts *o,
+		    const struct freemap *m, struct glibc_cuts *out)
+{
+	struct cutter c = { .a = a, .out = out };
+	int rc = 0;
+
+	*out = (struct glibc_cuts){ .top = top_from(a, m) };
+	for (size_t i = 0; i < m->blocks && !rc; i++) {
+		const struct freemap_block *b = &m->block[i];
+
+		if (!b->page)
+			rc = take_pages(&c, b->at, FREEMAP_BLOCK, freemap_full(m));
+		for (size_t k = 0; b->page && k < FREEMAP_PAGES && !rc; k++)
+			rc = take_pages(&c, b->at + k * PAGE, PAGE, b->page[k]);
+	}
+	if (!rc && c.start)
+		rc = add_cut(&c, c.start, c.end);
+	out->brk_from = lowered_from(a, o, m, out->top);
+	if (!rc && out->brk_from) {
+		rc = add_cut(&c, out->brk_from, a->top + a->top_size);
+		qsort(out->v, out->n, sizeof(*out->v), by_start);
+	}
+	return rc;
+}
+
+/* ---- which pages are in memory */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -103,7 +150,7 @@ static uint64_t overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
 	return lo < hi ? hi - lo : 0;
 }
 
-static const struct span *next_cut(struct sweep *s, uint64_t at)
+static const struct span *next_cut(struct glibc_sweep *s, uint64_t at)
 {
 	while (s->at_cut < s->cuts->n && s->cuts->v[s->at_cut].end <= at)
 		s->at_cut++;
@@ -112,7 +159,8 @@ static const struct span *next_cut(struct sweep *s, uint64_t at)
 
 /* What ends the call for this range, or NULL. Lowering the break is munmap(2): that works on locked
  * memory too. */
-static const struct glibc_pinned *stopped_by(struct sweep *s, const struct span *cut, bool brk)
+static const struct glibc_pinned *stopped_by(struct glibc_sweep *s, const struct span *cut,
+					     bool brk)
 {
 	const struct glibc_pinned *p = s->o->pinned;
 
@@ -125,7 +173,7 @@ static const struct glibc_pinned *stopped_by(struct sweep *s, const struct span 
 }
 
 /* The pages [at, end) of a range that a trim is for. */
-static void cut_pages(struct sweep *s, const struct span *cut, uint64_t at, uint64_t end,
+static void cut_pages(struct glibc_sweep *s, const struct span *cut, uint64_t at, uint64_t end,
 		      unsigned flags)
 {
 	struct glibc_arena_plan *out = s->out;
@@ -147,85 +195,46 @@ static void cut_pages(struct sweep *s, const struct span *cut, uint64_t at, uint
 	out->free_resident += end - at;
 }
 
-/* A page that is free in part, or a small chunk's. */
-static void mixed_page(struct sweep *s, uint64_t page)
-{
-	uint64_t bytes = s->top ? overlap(page, page + PAGE, s->top, s->top_end) : 0;
-
-	for (size_t i = s->at_chunk; i < s->n && s->chunk[i].at < page + PAGE; i++)
-		bytes += overlap(page, page + PAGE, s->chunk[i].at,
-				 s->chunk[i].at + s->chunk[i].size);
-	s->out->pages.stranded += PAGE;
-	s->out->stranded_bytes += bytes;
-	s->out->free_resident += bytes;
-}
-
-/* The first pages of [at, end), none of which is given back, that are of one kind: returns where
- * they end. */
-static uint64_t kept_pages(struct sweep *s, uint64_t at, uint64_t end)
+/* Pages of which nothing is given back are looked at one by one. */
+static void kept_page(struct glibc_sweep *s, uint64_t at)
 {
 	struct glibc_arena_plan *out = s->out;
-	bool top = s->top && s->top_end > at;
-	uint64_t free_at = UINT64_MAX, stop;
+	uint64_t bytes;
 
-	while (s->at_chunk < s->n && s->chunk[s->at_chunk].at + s->chunk[s->at_chunk].size <= at)
-		s->at_chunk++;
-	if (s->at_chunk < s->n)
-		free_at = s->chunk[s->at_chunk].at;
-	if (top)
-		free_at = least(free_at, s->top);
-	stop = least(end, pages_floor(free_at));
-	if (stop > at) {
-		out->pages.live += stop - at;
-	} else if (top && s->top <= at && s->top_end >= at + PAGE) {
-		stop = least(end, pages_floor(s->top_end));
-		out->pages.top += stop - at;
-		out->free_resident += stop - at;
+	bytes = (uint64_t)FREEMAP_UNIT * freemap_page(s->m, at, &s->at_block).free;
+	if (in_top(s->a, s->cuts, at)) {
+		out->pages.top += PAGE;
+	} else if (bytes) {
+		out->pages.stranded += PAGE;
+		out->stranded_bytes += bytes;
 	} else {
-		stop = at + PAGE;
-		mixed_page(s, at);
+		out->pages.live += PAGE;
 	}
-	out->resident += stop - at;
-	return stop;
+	out->free_resident += bytes;
+	out->resident += PAGE;
 }
 
-static void one_run(struct sweep *s, const struct page_run *run)
+int glibc_sweep_run(struct glibc_sweep *s, uint64_t start, uint64_t end, unsigned flags)
 {
-	bool swapped = run->flags & PAGE_SWAPPED;
-	uint64_t at = run->start;
+	bool swapped = flags & PAGE_SWAPPED;
+	uint64_t at = start, stop;
 
 	/* a page of zeros is shared by all and counts as nobody's */
-	if (!swapped && (!(run->flags & PAGE_PRESENT) || (run->flags & PAGE_ZERO)))
-		return;
-	while (at < run->end) {
+	if (!swapped && (!(flags & PAGE_PRESENT) || (flags & PAGE_ZERO)))
+		return 0;
+	for (; at < end; at = stop) {
 		const struct span *cut = next_cut(s, at);
-		uint64_t end = run->end;
 
+		stop = end;
 		if (cut && cut->start <= at) {
-			end = least(end, cut->end);
-			cut_pages(s, cut, at, end, run->flags);
-			at = end;
+			stop = least(stop, cut->end);
+			cut_pages(s, cut, at, stop, flags);
 			continue;
 		}
 		if (cut)
-			end = least(end, cut->start);
-		at = swapped ? end : kept_pages(s, at, end);
+			stop = least(stop, cut->start);
+		for (uint64_t page = at; page < stop && !swapped; page += PAGE)
+			kept_page(s, page);
 	}
-}
-
-void glibc_plan_pages(const struct glibc_arena *a, const struct glibc_plan_opts *o,
-		      const struct glibc_free *chunk, size_t n, uint64_t top,
-		      const struct glibc_cuts *cuts, const struct page_runs *runs,
-		      struct glibc_arena_plan *out)
-{
-	struct sweep s = { .o = o,
-			   .chunk = chunk,
-			   .cuts = cuts,
-			   .n = n,
-			   .top = top,
-			   .top_end = a->top + a->top_size,
-			   .out = out };
-
-	for (size_t i = 0; i < runs->n; i++)
-		one_run(&s, &runs->v[i]);
+	return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef HM_GLIBC_PLAN_H
 #define HM_GLIBC_PLAN_H
 #include "../inject/pages.h"
+#include "glibc_freemap.h"
 #include "glibc_walk.h"
 
 /*
@@ -25,6 +26,7 @@ struct glibc_plan_opts {
 	uint64_t step;			   /* mp_.thp_pagesize; 0: the break moves by pages */
 	const struct glibc_pinned *pinned; /* by address */
 	size_t pinned_n;
+	uint64_t many; /* glibc_found.h; 0: what is quicker */
 	/* Waits a little before an arena that looked wrong is read again; NULL: at once. */
 	void (*wait)(void *ctx, uint64_t ns);
 	void *ctx;
@@ -74,28 +76,30 @@ struct glibc_plan {
 	uint64_t estimate_ns;	       /* how long malloc_trim would take */
 };
 
-struct glibc_free {
-	uint64_t at, size; /* of a chunk, its header included */
-};
+/* ---- of one arena whose heaps are read */
 /* Ranges that are given back, by address. */
 struct glibc_cuts {
 	struct span *v;
 	size_t n;
+	uint64_t top;	   /* from this page on all is top, once everything is merged; 0: no page */
 	uint64_t brk_from; /* from here on the break is lowered; 0: it is not */
 };
-/*
- * Sorts and merges chunk[*n] (what touches top becomes a part of it: *top is where it begins then)
- * and finds the ranges. *out is the caller's (free its v). -ENOMEM.
- */
+/* How far in front of a page top has to begin for it to be given back: freemap.near. */
+unsigned glibc_plan_near(uint64_t pad);
+/* The ranges, where the free chunks of the lists and top are in m. *out is the caller's (free its
+ * v). -ENOMEM. */
 HM_MUST_CHECK int glibc_plan_cuts(const struct glibc_arena *a, const struct glibc_plan_opts *o,
-				  struct glibc_free *chunk, size_t *n, uint64_t *top,
-				  struct glibc_cuts *out);
-/*
- * Adds the pages of runs, which are by address and all inside of one heap, to out. chunk, cuts and
- * top as glibc_plan_cuts left them.
- */
-void glibc_plan_pages(const struct glibc_arena *a, const struct glibc_plan_opts *o,
-		      const struct glibc_free *chunk, size_t n, uint64_t top,
-		      const struct glibc_cuts *cuts, const struct page_runs *runs,
-		      struct glibc_arena_plan *out);
+				  const struct freemap *m, struct glibc_cuts *out);
+/* Where a count of pages has got to; begins zeroed. Runs come by address. */
+struct glibc_sweep {
+	const struct glibc_arena *a;
+	const struct glibc_plan_opts *o;
+	const struct freemap *m;
+	const struct glibc_cuts *cuts;
+	size_t at_cut, at_pin, at_block;
+	struct glibc_arena_plan *out;
+};
+/* Adds the pages [start, end), which have the same flags and are all inside of one heap, to out.
+ * Returns 0. */
+int glibc_sweep_run(struct glibc_sweep *s, uint64_t start, uint64_t end, unsigned flags);
 #endif

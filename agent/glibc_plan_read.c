@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "../inject/clock.h"
+#include "glibc_found.h"
 
-#define READINGS 5U		   /* of one arena, until it stands still */
-#define PAUSE	 NS_PER_MS	   /* before a second one where a list looked wrong, then doubled */
-#define PATIENCE (100 * NS_PER_MS) /* of all pauses */
-#define PAGE	 ((uint64_t)PAGES_SIZE)
+#define READINGS  5U	    /* of one arena, until it stands still */
+#define PAUSE	  NS_PER_MS /* before a second one where a list looked wrong, then doubled */
+#define PATIENCE  (100 * NS_PER_MS) /* of all pauses */
+#define LONG	  (500 * NS_PER_MS) /* of CPU time: an arena that takes longer is read once */
+#define PAGE	  ((uint64_t)PAGES_SIZE)
+#define COUNTABLE ((uint64_t)1 << 40) /* bytes of a heap */
 /* What it costs, as measured: a look at a free chunk; a range (one madvise(2)); freeing a page, and
  * one that is mapped as a part of a huge page. */
 #define CHUNK_NS 15U
@@ -18,114 +21,92 @@
 #define PAGE_NS	 270U
 #define HUGE_NS	 20U
 
-static int by_address(const void *x, const void *y)
+static int take_run(void *arg, uint64_t start, uint64_t end, unsigned flags)
 {
-	const struct page_run *a = x, *b = y;
-
-	return (a->start > b->start) - (a->start < b->start);
+	return glibc_sweep_run(arg, start, end, flags);
 }
 
-struct collect {
-	struct glibc_free *v;
-	size_t n, cap;
-	bool failed;
-};
-
-static void keep(void *arg, const struct glibc_visit *c)
+/* What a target says of its heap may be any address space; asking costs time for each page of it.
+ */
+static int count_range(const struct pages *pages, struct glibc_sweep *s, uint64_t start,
+		       uint64_t end)
 {
-	struct collect *k = arg;
+	return end > start + COUNTABLE ? -E2BIG : pages_each(pages, start, end, take_run, s);
+}
 
-	if (k->n == k->cap && !k->failed) {
-		size_t cap = k->cap ? 2 * k->cap : 256;
-		struct glibc_free *more = reallocarray(k->v, cap, sizeof(*more));
+/* With the page that it begins in. It may lie anywhere among the ranges. */
+static int count_top(const struct pages *pages, struct glibc_sweep *s)
+{
+	uint64_t end = s->a->top + s->a->top_size, at = s->cuts->top ? s->cuts->top : end;
+	size_t hint = 0;
 
-		k->failed = !more;
-		if (more) {
-			k->v = more;
-			k->cap = cap;
-		}
-	}
-	if (!k->failed)
-		k->v[k->n++] = (struct glibc_free){ c->at, c->size };
+	if (at >= PAGE && freemap_page(s->m, at - PAGE, &hint).tail)
+		at -= PAGE;
+	s->at_cut = s->at_pin = 0;
+	return count_range(pages, s, at, end);
 }
 
 /*
  * The memory whose pages are counted: the heaps; of an arena that is not one piece, what is known
  * of it, the ranges that would be given back and top.
  */
-static int all_runs(const struct glibc_arena *a, const struct glibc_cuts *cuts, uint64_t top,
-		    const struct pages *pages, struct page_runs *runs)
+static int count_pages(const struct pages *pages, struct glibc_sweep *s)
 {
-	uint64_t end = a->top + a->top_size;
+	const struct glibc_arena *a = s->a;
 	int rc = 0;
 
 	for (size_t i = 0; i < a->heaps && !rc; i++)
-		rc = pages_runs(pages, pages_floor(a->heap[i].at), pages_ceil(a->heap[i].end),
-				runs);
-	if (!a->open)
-		return rc;
-	for (size_t i = 0; i < cuts->n && !rc; i++)
-		if (cuts->v[i].start != cuts->brk_from)
-			rc = pages_runs(pages, cuts->v[i].start, cuts->v[i].end, runs);
-	if (!rc && top)
-		rc = pages_runs(pages, pages_floor(top), pages_ceil(end), runs);
-	if (runs->n)
-		qsort(runs->v, runs->n, sizeof(*runs->v), by_address);
-	return rc;
+		rc = count_range(pages, s, pages_floor(a->heap[i].at), pages_ceil(a->heap[i].end));
+	for (size_t i = 0; i < s->cuts->n && a->open && !rc; i++)
+		if (s->cuts->v[i].start != s->cuts->brk_from)
+			rc = count_range(pages, s, s->cuts->v[i].start, s->cuts->v[i].end);
+	return rc || !a->open || !a->top_size ? rc : count_top(pages, s);
 }
 
 /* Before anything is merged. A top that cannot be as it is was no part of any heap. */
-static void count_free(const struct glibc_arena *a, const struct collect *k,
+static void count_free(const struct glibc_arena *a, const struct glibc_found *found,
 		       struct glibc_arena_plan *out)
 {
 	out->top_bytes = out->fault.kind == FAULT_TOP_SIZE ? 0 : a->top_size;
-	out->free = out->top_bytes;
-	for (size_t i = 0; i < k->n; i++)
-		out->free += k->v[i].size;
+	out->free = out->top_bytes + found->bytes;
 	out->in_use = out->system_mem > out->free ? out->system_mem - out->free : 0;
-}
-
-static int plan_arena(const struct glibc_view *v, const struct pages *pages,
-		      const struct glibc_plan_opts *o, struct glibc_budget *b,
-		      struct glibc_arena *a, struct glibc_arena_plan *out)
-{
-	struct page_runs runs = { 0 };
-	struct glibc_cuts cuts = { 0 };
-	struct collect k = { 0 };
-	uint64_t top = 0, chunks;
-	int rc = glibc_walk_lists(v, a, b, keep, &k, &out->fault), err;
-
-	if (k.failed)
-		rc = -ENOMEM;
-	if (rc == -ESRCH || rc == -ENOMEM)
-		goto done;
-	chunks = k.n;
-	count_free(a, &k, out);
-	err = glibc_plan_cuts(a, o, k.v, &k.n, &top, &cuts);
-	if (!err)
-		err = all_runs(a, &cuts, top, pages, &runs);
-	if (err) {
-		rc = err;
-		goto done;
-	}
+	out->chunks = found->chunks;
 	out->partial = a->open;
-	out->ranges = cuts.n;
-	out->chunks = chunks;
-	glibc_plan_pages(a, o, k.v, k.n, top, &cuts, &runs, out);
-done:
-	pages_free_runs(&runs);
-	free(cuts.v);
-	free(k.v);
-	return rc;
 }
 
 struct job {
 	const struct glibc_view *v;
 	const struct pages *pages;
 	const struct glibc_plan_opts *o;
-	const struct glibc_budget *budget;
-	uint64_t patience; /* ns that may still be waited */
+	struct glibc_budget budget; /* chunks: of each reading, until: of all */
+	uint64_t patience;	    /* ns that may still be waited */
 };
+
+static int plan_arena(struct job *j, const struct glibc_arena *a, struct glibc_arena_plan *out)
+{
+	struct glibc_found found = { .map.near = glibc_plan_near(j->o->pad) };
+	struct glibc_budget b = j->budget;
+	struct glibc_cuts cuts = { 0 };
+	struct glibc_sweep s = { a, j->o, &found.map, &cuts, 0, 0, 0, out };
+	int rc = glibc_found_read(j->v, a, &b, j->o->many, &found, &out->fault), err;
+
+	j->budget.until = b.until;
+	j->budget.until_cpu = b.until_cpu;
+	if (rc == -ESRCH || rc == -ENOMEM)
+		goto done;
+	count_free(a, &found, out);
+	err = freemap_add(&found.map, a->top, a->top_size);
+	if (!err)
+		err = glibc_plan_cuts(a, j->o, &found.map, &cuts);
+	if (!err)
+		err = count_pages(j->pages, &s);
+	out->ranges = cuts.n;
+	rc = err ? err : rc;
+done:
+	freemap_free(&found.map);
+	free(cuts.v);
+	return rc;
+}
 
 /* A number for a header; who holds the lock is no part of it. */
 static uint64_t stamp_of(const struct glibc_arena *a)
@@ -144,11 +125,10 @@ static uint64_t stamp_of(const struct glibc_arena *a)
 }
 
 /* One reading. 1 when the arena stood still meanwhile. */
-static int read_once(const struct job *j, uint64_t at, unsigned index, struct glibc_arena *a,
+static int read_once(struct job *j, uint64_t at, unsigned index, struct glibc_arena *a,
 		     struct glibc_arena_plan *out)
 {
 	const struct glibc_view *v = j->v;
-	struct glibc_budget b = *j->budget;
 	int rc;
 
 	/* its header not older than what it leads to */
@@ -161,7 +141,7 @@ static int read_once(const struct job *j, uint64_t at, unsigned index, struct gl
 	out->system_mem = out->in_use = a->system_mem;
 	out->stamp = stamp_of(a);
 	if (!rc)
-		rc = plan_arena(v, j->pages, j->o, &b, a, out);
+		rc = plan_arena(j, a, out);
 	out->swapped_out = rc == -ENODATA;
 	out->cut = rc && rc != -ENODATA && rc != -EBADMSG;
 	if (rc == -ESRCH || rc == -ENOMEM)
@@ -205,6 +185,12 @@ static bool sees_more(const struct glibc_arena_plan *x, const struct glibc_arena
 	return x->fault.kind && x->free > y->free;
 }
 
+/* What takes so long to read is not met standing still by reading it again. */
+static bool is_long(uint64_t begun)
+{
+	return clock_cpu() - begun > LONG;
+}
+
 /*
  * A program without threads takes no lock: where it has no CPU in the middle of a change, its arena
  * stands still and looks wrong. Of readings that are all of a moving arena the one counts that has
@@ -213,12 +199,13 @@ static bool sees_more(const struct glibc_arena_plan *x, const struct glibc_arena
 static int read_arena(struct job *j, uint64_t at, unsigned index, struct glibc_arena_plan *out)
 {
 	struct glibc_arena *a = calloc(1, sizeof(*a));
+	uint64_t begun = clock_cpu();
 	bool whole = false;
 	int rc = 0;
 
 	if (!a)
 		return -ENOMEM;
-	for (unsigned i = 0; i < READINGS && rc >= 0 && !whole; i++) {
+	for (unsigned i = 0; i < READINGS && rc >= 0 && !whole && !is_long(begun); i++) {
 		struct glibc_arena_plan now;
 		uint64_t ns = i && out->fault.kind && j->o->wait ? PAUSE << (i - 1) : 0;
 
@@ -259,7 +246,7 @@ int glibc_plan_read(const struct glibc_view *v, const struct pages *pages,
 		    struct glibc_plan *out)
 {
 	const struct glibc_budget all = { .chunks = UINT64_MAX };
-	struct job j = { v, pages, o, budget ? budget : &all, PATIENCE };
+	struct job j = { v, pages, o, budget ? *budget : all, PATIENCE };
 	struct glibc_ring ring;
 	int rc;
 
@@ -301,7 +288,7 @@ int glibc_plan_again(const struct glibc_view *v, const struct pages *pages,
 		     const struct glibc_plan_opts *o, uint64_t chunks, struct glibc_plan *plan)
 {
 	const struct glibc_budget all = { .chunks = 2 * chunks };
-	struct job j = { v, pages, o, &all, 0 };
+	struct job j = { v, pages, o, all, 0 };
 	int rc = 0;
 
 	v->r->refresh(v->r->ctx);

@@ -98,10 +98,7 @@ void pages_use_pagemap(struct pages *p)
 	p->scan = false;
 }
 
-/* Calls fn for each run of [start, end) in order, neighbours not yet joined. */
-typedef int (*run_fn)(void *arg, uint64_t start, uint64_t end, unsigned flags);
-
-static int each_read(const struct pages *p, uint64_t start, uint64_t end, run_fn fn, void *arg)
+static int each_read(const struct pages *p, uint64_t start, uint64_t end, pages_fn fn, void *arg)
 {
 	uint64_t v[BATCH];
 
@@ -133,7 +130,7 @@ static int each_read(const struct pages *p, uint64_t start, uint64_t end, run_fn
 	return 0;
 }
 
-static int each_scanned(const struct pages *p, uint64_t start, uint64_t end, run_fn fn, void *arg)
+static int each_scanned(const struct pages *p, uint64_t start, uint64_t end, pages_fn fn, void *arg)
 {
 	struct scan_region v[BATCH];
 
@@ -163,7 +160,7 @@ static int ignore(void *arg, uint64_t start, uint64_t end, unsigned flags)
 	return 0;
 }
 
-static int each(const struct pages *p, uint64_t start, uint64_t end, run_fn fn, void *arg)
+int pages_each(const struct pages *p, uint64_t start, uint64_t end, pages_fn fn, void *arg)
 {
 	int rc;
 
@@ -197,7 +194,7 @@ int pages_flags(const struct pages *p, uint64_t start, size_t n, unsigned char *
 	if (start > INT64_MAX || n > (INT64_MAX - start) / PAGES_SIZE)
 		return -EINVAL;
 	memset(out, 0, n);
-	return each(p, start, start + n * PAGES_SIZE, fill, &t);
+	return pages_each(p, start, start + n * PAGES_SIZE, fill, &t);
 }
 
 static int append(void *arg, uint64_t start, uint64_t end, unsigned flags)
@@ -224,7 +221,7 @@ static int append(void *arg, uint64_t start, uint64_t end, unsigned flags)
 
 int pages_runs(const struct pages *p, uint64_t start, uint64_t end, struct page_runs *out)
 {
-	return each(p, start, end, append, out);
+	return pages_each(p, start, end, append, out);
 }
 
 void pages_free_runs(struct page_runs *r)

@@ -65,6 +65,11 @@ void pages_use_pagemap(struct pages *p);
  * or not there.
  */
 HM_MUST_CHECK int pages_flags(const struct pages *p, uint64_t start, size_t n, unsigned char *out);
+/* Calls fn for each run of [start, end), page-aligned, in order; neighbours may have the same
+ * flags. What fn returns, unless that is 0, ends it and is the result. */
+typedef int (*pages_fn)(void *arg, uint64_t start, uint64_t end, unsigned flags);
+HM_MUST_CHECK int pages_each(const struct pages *p, uint64_t start, uint64_t end, pages_fn fn,
+			     void *arg);
 /* Adds the runs of [start, end), page-aligned, to *out, which begins zeroed. The caller ends it
  * with pages_free_runs, also after an error. */
 HM_MUST_CHECK int pages_runs(const struct pages *p, uint64_t start, uint64_t end,

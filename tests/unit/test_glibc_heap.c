@@ -70,6 +70,8 @@ static void compare(const struct glibc_view *v, const struct glibc_arena_plan *p
 }
 
 static const struct glibc_plan_opts plain;
+/* More free chunks than this, and the heaps are walked over. */
+static const struct glibc_plan_opts walked[] = { { .many = 1 }, { .many = 2 } };
 
 Test(glibc_heap, every_layout)
 {
@@ -87,6 +89,58 @@ Test(glibc_heap, every_layout)
 		for (size_t i = 0; i < p.arenas; i++)
 			compare(&v, &p.arena[i], &m.arena[i]);
 		glibc_plan_free(&p);
+		for (size_t k = 0; k < 2; k++) {
+			fake_plan(&v, &walked[k], NULL, &p);
+			cr_assert_eq(p.arenas, 4);
+			cr_expect(glibc_plan_is_whole(&p));
+			for (size_t i = 0; i < p.arenas; i++)
+				compare(&v, &p.arena[i], &m.arena[i]);
+			glibc_plan_free(&p);
+		}
+		fake_free(&m);
+	}
+}
+
+/* Where a walk over all chunks meets what cannot be, the lists are still what they are. */
+Test(glibc_heap, a_damaged_block_in_use_hides_no_free_ones)
+{
+	struct glibc_plan p;
+	struct glibc_view v;
+	struct fake m;
+
+	fake_build(&m, 36, 1);
+	fake_put(&m, m.arena[1].used + 8, 0x4242424242424241);
+	fake_find(&m, 36, &v);
+	fake_plan(&v, &walked[0], NULL, &p);
+	cr_assert_eq(p.arenas, 2);
+	compare(&v, &p.arena[1], &m.arena[1]);
+	glibc_plan_free(&p);
+	fake_free(&m);
+}
+
+/* A link that leads astray is found by either way, and told alike. */
+Test(glibc_heap, a_walk_over_all_chunks_sees_damaged_links)
+{
+	static const size_t links[] = { 16, 24, 32, 40 }; /* of large[0], which is in two rings */
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		struct glibc_plan p, q;
+		struct glibc_view v;
+		struct fake m;
+
+		fake_build(&m, 36, 1);
+		fake_put(&m, m.arena[1].large[0] + links[i], m.arena[1].small);
+		fake_find(&m, 36, &v);
+		fake_plan(&v, &plain, NULL, &p);
+		fake_plan(&v, &walked[0], NULL, &q);
+		cr_expect_not(glibc_plan_is_whole(&p));
+		cr_expect_not(glibc_plan_is_whole(&q));
+		cr_expect_neq(p.arena[1].fault.kind, FAULT_NONE);
+		cr_expect_eq(p.arena[1].fault.kind, q.arena[1].fault.kind, "link %zu", i);
+		cr_expect_eq(p.arena[1].fault.at, q.arena[1].fault.at);
+		cr_expect_eq(p.arena[1].free, q.arena[1].free);
+		glibc_plan_free(&p);
+		glibc_plan_free(&q);
 		fake_free(&m);
 	}
 }

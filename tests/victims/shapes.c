@@ -315,6 +315,20 @@ static void risen(void)
 	free(take(20 * MIB));
 }
 
+/* So many small free chunks that their lists are not walked to the end, and blocks among which
+ * there are pages to give back. */
+static void crumbs(void)
+{
+	const size_t n = 400000;
+	void **b = table(n, sizeof(*b));
+
+	for (size_t i = 0; i < n; i++)
+		b[i] = take(150);
+	pins();
+	for (size_t i = 0; i < n; i += 2)
+		free(b[i]);
+}
+
 /* For measuring: 1 GiB with 500,000 free chunks that cannot merge. */
 static void gigabyte(void)
 {
@@ -344,6 +358,7 @@ static const struct {
 	{ "ranges", ranges }, { "arenas", arenas },	  { "onearena", onearena },
 	{ "halves", halves }, { "held", held },		  { "risen", risen },
 	{ "many", many },     { "gigabyte", gigabyte },	  { "arenas64", arenas64 },
+	{ "crumbs", crumbs },
 };
 
 static void check_lives(void)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,6 +109,7 @@ void run_with(struct run *r, const struct run_opts *o, const char *const *args)
 {
 	int in[2], out[2], err[2], status = 0;
 	uint64_t start = now_ns();
+	struct rusage usage;
 
 	memset(r, 0, sizeof(*r));
 	r->out = calloc(1, 1);
@@ -133,8 +135,9 @@ void run_with(struct run *r, const struct run_opts *o, const char *const *args)
 		start + LONGEST_NS);
 	close(out[0]);
 	close(err[0]);
-	cr_assert_eq(waitpid(r->pid, &status, 0), r->pid);
+	cr_assert_eq(wait4(r->pid, &status, 0, &usage), r->pid);
 	r->ns = now_ns() - start;
+	r->peak_kib = usage.ru_maxrss;
 	r->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	r->sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	cr_assert_neq(r->exit, 126, "%s cannot be started",

@@ -17,6 +17,7 @@ struct run {
 	pid_t pid;
 	char *out, *err; /* all it said; freed by run_free */
 	uint64_t ns;	 /* from start to end */
+	long peak_kib;	 /* of memory that it had at once; what we have ourselves at least */
 };
 
 struct run_opts {

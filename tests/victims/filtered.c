@@ -8,6 +8,8 @@
  * filtered wx: the filter of systemd's MemoryDenyWriteExecute=.
  * filtered mdwe|mdwe-no-inherit: the kernel's own (PR_SET_MDWE).
  * filtered CALL ACTION -- PROGRAM ARG...: becomes that program, under the filter.
+ * filtered ptrace -- PROGRAM ARG...: the same, where ptrace(2) kills unless it only asks
+ * (PTRACE_PEEKUSER): nobody is held by that program.
  * All others may be followed by eintr, see victim_eintr.
  */
 #include <linux/filter.h>
@@ -16,6 +18,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #include "victim.h"
@@ -116,6 +119,20 @@ static void filter_call(const char *call, const char *action)
 	filter(f, sizeof(f) / sizeof(*f));
 }
 
+static void filter_ptrace(void)
+{
+	struct sock_filter f[] = {
+		LOAD(nr),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 3),
+		LOAD(args[0]),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PTRACE_PEEKUSER, 1, 0),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		RETURN(SECCOMP_RET_ALLOW),
+	};
+
+	filter(f, sizeof(f) / sizeof(*f));
+}
+
 /* What systemd.exec(5) says of MemoryDenyWriteExecute=, for the two calls that we could make. */
 static void filter_write_execute(void)
 {
@@ -193,6 +210,11 @@ int main(int argc, char **argv)
 	static char *kept[64];
 	pthread_t th;
 
+	if (argc > 3 && !strcmp(argv[1], "ptrace") && !strcmp(argv[2], "--")) {
+		filter_ptrace();
+		execvp(argv[3], argv + 3);
+		wrong("%s: %s", argv[3], strerror(errno));
+	}
 	if (argc > 4 && !strcmp(argv[3], "--")) {
 		filter_call(argv[1], argv[2]);
 		execvp(argv[4], argv + 4);

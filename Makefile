@@ -6,6 +6,7 @@
 #   make unit live  only the one kind of test        make static   ./heapmedic-static, for distroless images
 #   make test-roots tests on processes of Debian 11, 12, 13 and sid, in roots made by debootstrap (some minutes)
 #   make torture    some twenty minutes (two CPUs) of everything that could harm a target; stops at the first harm
+#   make bench      how fast large processes are read, and what that costs: a table, and build/bench.json (some minutes)
 #   make fuzz       damaged and hostile input for every parser, SECONDS=60 in all (needs clang)
 #
 # V=1 shows the commands, CC=clang uses clang, SAN=1 builds with ASan and UBSan (into build-san, so that nothing is mixed).
@@ -52,6 +53,7 @@ LIVE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIVE_SRC),$(sort $(wildca
 TORTURE_SRC := $(sort $(wildcard tests/torture/test_*.c))
 TORTURE_BIN := $(TORTURE_SRC:%.c=$(BUILD)/%)
 TORTURE_OBJ := $(LIVE_OBJ) $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TORTURE_SRC),$(sort $(wildcard tests/torture/*.c))))
+BENCH := $(BUILD)/tests/bench/bench
 # A fuzz target is one file; beside libFuzzer's program each makes one that replays its seeds as a test.
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_NAMES := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
@@ -62,14 +64,14 @@ UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildca
 # Headers that are generated, so that the first build makes them before anything includes them.
 GEN_HDR := $(BUILD)/gen/mallctl_table.inc
 
-.PHONY: all test test-roots tests unit live torture victims demo lint format static install install-deps deps clean FORCE fuzz fuzz-seeds
+.PHONY: all test test-roots tests unit live torture bench victims demo lint format static install install-deps deps clean FORCE fuzz fuzz-seeds
 .SECONDARY:
 all: $(PROG)
 
 # `make test` and `make demo` promise to work on a fresh machine: there the packages come before the first compilation.
-DEPS := $(if $(filter test demo torture fuzz,$(MAKECMDGOALS)),deps)
+DEPS := $(if $(filter test demo torture bench fuzz,$(MAKECMDGOALS)),deps)
 deps:
-	@scripts/install-deps.sh build $(if $(filter test torture,$(MAKECMDGOALS)),test) $(filter fuzz,$(MAKECMDGOALS))
+	@scripts/install-deps.sh build $(if $(filter test torture bench,$(MAKECMDGOALS)),test) $(filter fuzz,$(MAKECMDGOALS))
 install-deps:
 	scripts/install-deps.sh build test lint fuzz
 
@@ -143,7 +145,7 @@ $(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/rep
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
 
 RUN = FUZZ_SEEDS=$(FUZZ_SEEDS) HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
-tests: $(UNIT_BIN) $(FUZZ_BIN) $(LIVE_BIN) $(TORTURE_BIN)
+tests: $(UNIT_BIN) $(FUZZ_BIN) $(LIVE_BIN) $(TORTURE_BIN) $(BENCH)
 # A program with sanitizers takes half a second to start: torture is left out there, `make SAN=1 torture` runs it.
 test: $(PROG) $(BUILD)/heapmedic-fault tests victims fuzz-seeds
 	@$(RUN) $(UNIT_BIN) $(FUZZ_BIN) $(LIVE_BIN) $(if $(SAN),,$(TORTURE_BIN))
@@ -266,6 +268,14 @@ $(VICTIMS)/py.py $(VICTIMS)/pyload.py $(VICTIMS)/nodeload.js: $(VICTIMS)/%: test
 
 demo: $(PROG) $(VICTIMS)/retained
 	@scripts/demo.sh ./$(PROG) $(VICTIMS)/retained
+
+# ---- how fast it is
+# Nothing here fails for being slow: it is measured, and the table says where a figure is not reached. SHAPES="ordered live" runs only these.
+$(BENCH): $(BUILD)/tests/bench/bench.o
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs jansson)
+bench: $(PROG) $(BENCH) $(VICTIMS)/vast
+	@$(BENCH) $(abspath $(PROG)) $(abspath $(VICTIMS)) $(BUILD)/bench.json $(SHAPES)
 
 # ---- the rest
 lint: $(GEN_HDR)

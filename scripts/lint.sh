@@ -17,7 +17,7 @@ done
 list() { git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do [ ! -e "$f" ] || echo "$f"; done; }
 sources=$(list '*.c' '*.h')
 # Analysed with the project's flags; victims, seeds and the payload are built with their own.
-own=$(list 'inject/*.c' 'agent/*.c' 'repl/*.c' 'tests/unit/*.c' 'tests/live/*.c' 'tests/torture/*.c' 'tests/fuzz/*.c' | grep -v '^inject/payload/\|^tests/fuzz/seeds/')
+own=$(list 'inject/*.c' 'agent/*.c' 'repl/*.c' 'tests/unit/*.c' 'tests/live/*.c' 'tests/torture/*.c' 'tests/bench/*.c' 'tests/fuzz/*.c' | grep -v '^inject/payload/\|^tests/fuzz/seeds/')
 
 # Such as when git does not trust the directory's owner: nothing found is not nothing wrong.
 [ -n "$own" ] || {

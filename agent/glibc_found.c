@@ -17,23 +17,64 @@
 #define WALK_WALL  5U
 #define WALK_MAX   ((uint64_t)1 << 37) /* bytes that this is for */
 
+/*
+ * What a look at a free chunk costs malloc_trim, measured as CPU time of the call (glibc 2.36,
+ * Linux 6.18, two CPUs of a KVM guest; 14 heaps of 1,400 to 7,000,000 free chunks, all of which
+ * come out within a factor of two): beside the one before; in another line of the cache; on another
+ * page. Those of fastbins are merged first.
+ */
+enum { NEAR_NS = 12, LINE_NS = 45, PAGE_NS = 165, MERGE_NS = 15, NEAR = 128 };
+
+/* Chunks that malloc_trim looks at. */
+struct looked {
+	uint64_t n, ns;
+	uint64_t last; /* address */
+};
+
 struct finder {
 	const struct reader *r;
 	struct glibc_found *out;
 	/* All links, as they lead there (fd) and as they lead back (bk): the same where each list
 	 * is whole. Likewise those of the rings of sizes. */
 	uint64_t there, back, ring_there, ring_back;
+	struct looked fast, unsorted, large;
+	unsigned index; /* of the bin that is walked, 0: of none yet */
+	uint64_t small; /* chunks of less than a page, of a walk over the heaps */
 	int rc;
 };
 
-static void keep(void *arg, const struct glibc_visit *c)
+static void look(struct looked *l, uint64_t at, unsigned more)
 {
-	struct finder *w = arg;
+	uint64_t apart = at > l->last ? at - l->last : l->last - at;
 
+	l->n++;
+	l->ns += more + (apart <= NEAR ? NEAR_NS : at / PAGE == l->last / PAGE ? LINE_NS : PAGE_NS);
+	l->last = at;
+}
+
+static void add(struct finder *w, const struct glibc_visit *c)
+{
 	if (!w->rc)
 		w->rc = freemap_add(&w->out->map, c->at, c->size);
 	w->out->chunks++;
 	w->out->bytes += c->size;
+}
+
+/* Of a list. mtrim passes over the bins of chunks that are smaller than a page. */
+static void keep(void *arg, const struct glibc_visit *c)
+{
+	struct finder *w = arg;
+
+	add(w, c);
+	if (c->place == PLACE_FASTBIN) {
+		look(&w->fast, c->at, MERGE_NS);
+		return;
+	}
+	w->index = c->index;
+	if (c->index == 1)
+		look(&w->unsorted, c->at, 0);
+	else if (c->index >= glibc_bin_index(PAGE))
+		look(&w->large, c->at, 0);
 }
 
 /* A number for a link, so that the sum of many tells what they are. */
@@ -60,7 +101,27 @@ static void keep_free(void *arg, const struct glibc_visit *c)
 		w->ring_there += link_of(c->at, link[2]);
 		w->ring_back += link_of(link[3], c->at);
 	}
-	keep(w, c);
+	if (glibc_bin_index(c->size) >= glibc_bin_index(PAGE))
+		look(&w->large, c->at, 0);
+	else
+		w->small++;
+	add(w, c);
+}
+
+/*
+ * A walk over the heaps does not tell in which order the lists have the chunks, nor which of the
+ * small ones are unsorted: the lists have been walked for a while before, as few says. Where they
+ * were left among the unsorted ones, all others are of these.
+ */
+static void estimate_looks(const struct finder *few, struct finder *w)
+{
+	const struct looked *u = &few->unsorted;
+
+	w->unsorted = *u;
+	if (few->index > 1)
+		return;
+	w->unsorted.n = w->small;
+	w->unsorted.ns = u->n ? w->small * (u->ns / u->n) : w->small * LINE_NS;
 }
 
 static bool lists_hold(const struct glibc_view *v, const struct glibc_arena *a, struct finder *w)
@@ -104,6 +165,7 @@ static int walk_lists(const struct glibc_view *v, const struct glibc_arena *a,
 {
 	int rc = glibc_walk_lists(v, a, b, keep, w, f);
 
+	w->out->look_ns = w->fast.ns + w->unsorted.ns + w->large.ns;
 	return w->rc ? w->rc : rc;
 }
 
@@ -141,7 +203,7 @@ int glibc_found_read(const struct glibc_view *v, const struct glibc_arena *a,
 {
 	const uint64_t begun[2] = { clock_now(), clock_cpu() };
 	struct glibc_budget few = *b, walk = *b;
-	struct finder w;
+	struct finder w, sample;
 	int rc;
 
 	begin(&w, v->r, out);
@@ -151,9 +213,12 @@ int glibc_found_read(const struct glibc_view *v, const struct glibc_arena *a,
 	rc = walk_lists(v, a, &few, &w, f);
 	if (rc != -E2BIG)
 		return rc;
+	sample = w;
 	begin(&w, v->r, out);
 	set_limit(&walk, a, begun);
 	rc = walk_heaps(v, a, &walk, &w);
+	estimate_looks(&sample, &w);
+	out->look_ns = w.fast.ns + w.unsorted.ns + w.large.ns;
 	extend(b, begun);
 	if (!rc || rc == -E2BIG || rc == -ESRCH || rc == -ENOMEM)
 		return rc;

@@ -8,6 +8,7 @@
 struct glibc_found {
 	struct freemap map;
 	uint64_t chunks, bytes;
+	uint64_t look_ns; /* how long malloc_trim would take to look at those that it looks at */
 };
 
 /*

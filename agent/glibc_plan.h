@@ -51,6 +51,7 @@ struct glibc_arena_plan {
 	struct glibc_classes pages;
 	uint64_t resident;	  /* the sum of the classes */
 	uint64_t chunks;	  /* free ones, as they are in the lists */
+	uint64_t look_ns;	  /* that a trim needs for looking at them */
 	uint64_t ranges;	  /* that a trim gives back one by one, resident or not */
 	uint64_t from_top;	  /* the part of trimmable that lowers the break */
 	uint64_t huge;		  /* the part of trimmable that is mapped as huge pages */

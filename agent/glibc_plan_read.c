@@ -14,12 +14,11 @@
 #define LONG	  (500 * NS_PER_MS) /* of CPU time: an arena that takes longer is read once */
 #define PAGE	  ((uint64_t)PAGES_SIZE)
 #define COUNTABLE ((uint64_t)1 << 40) /* bytes of a heap */
-/* What it costs, as measured: a look at a free chunk; a range (one madvise(2)); freeing a page, and
- * one that is mapped as a part of a huge page. */
-#define CHUNK_NS 15U
+/* What malloc_trim needs for a range (one madvise(2)), for each page that is freed, and for one
+ * that is mapped as a part of a huge page; measured as glibc_found.c says. */
 #define RANGE_NS 1300U
-#define PAGE_NS	 270U
-#define HUGE_NS	 20U
+#define PAGE_NS	 120U
+#define HUGE_NS	 10U
 
 static int take_run(void *arg, uint64_t start, uint64_t end, unsigned flags)
 {
@@ -71,6 +70,7 @@ static void count_free(const struct glibc_arena *a, const struct glibc_found *fo
 	out->free = out->top_bytes + found->bytes;
 	out->in_use = out->system_mem > out->free ? out->system_mem - out->free : 0;
 	out->chunks = found->chunks;
+	out->look_ns = found->look_ns;
 	out->partial = a->open;
 }
 
@@ -164,6 +164,7 @@ static void add_up(struct glibc_arena_plan *sum, const struct glibc_arena_plan *
 	sum->resident += a->resident;
 	sum->ranges += a->ranges;
 	sum->chunks += a->chunks;
+	sum->look_ns += a->look_ns;
 	sum->from_top += a->from_top;
 	sum->huge += a->huge;
 	sum->swapped += a->swapped;
@@ -228,7 +229,7 @@ static uint64_t estimate(const struct glibc_arena_plan *t)
 {
 	uint64_t small = t->pages.trimmable - t->huge + t->swapped;
 
-	return t->chunks * CHUNK_NS + t->ranges * RANGE_NS + small / PAGE * PAGE_NS +
+	return t->look_ns + t->ranges * RANGE_NS + small / PAGE * PAGE_NS +
 	       t->huge / PAGE * HUGE_NS;
 }
 

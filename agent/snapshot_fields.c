@@ -193,6 +193,7 @@ static const struct field arena_fields[] = {
 	OBJECT(glibc_arena_plan, pages, class_fields),
 	PLAIN(UNSIGNED, glibc_arena_plan, resident),
 	PLAIN(UNSIGNED, glibc_arena_plan, chunks),
+	PLAIN(UNSIGNED, glibc_arena_plan, look_ns),
 	PLAIN(UNSIGNED, glibc_arena_plan, ranges),
 	PLAIN(UNSIGNED, glibc_arena_plan, from_top),
 	PLAIN(UNSIGNED, glibc_arena_plan, huge),

@@ -25,7 +25,7 @@
 
 #define MIB	   1048576ull
 #define GB	   1e9
-#define ROUNDS	   5
+#define ROUNDS	   3
 #define READY_MS   240000
 #define MEMORY_MIB 64 /* more of our own is a figure that is not reached */
 #define LINE	   512

@@ -63,6 +63,7 @@ static void compare(const struct glibc_view *v, const struct glibc_arena_plan *p
 		     (unsigned long long)p->free, (unsigned long long)a->free_bytes);
 	cr_expect_eq(p->in_use, a->system_mem - a->free_bytes);
 	cr_expect_eq(p->top_bytes, a->end - a->top);
+	cr_expect_gt(p->look_ns, 0);
 	cr_expect_not(p->moving);
 	cr_expect_not(p->cut);
 	cr_expect_not(p->swapped_out);

@@ -8,7 +8,6 @@
 #define RING_MAX  65536U
 #define HEAPS_MAX 65536U
 #define PAGE	  4096U
-#define FLAGS_AT  4U
 
 /* struct heap_info, the part that is in every version. */
 struct heap_info {
@@ -140,7 +139,7 @@ int glibc_arena_read(const struct glibc_view *v, uint64_t at, unsigned index,
 	if (rc)
 		return rc;
 	memcpy(&out->mutex, out->raw, sizeof(out->mutex));
-	memcpy(&out->flags, out->raw + FLAGS_AT, sizeof(out->flags));
+	memcpy(&out->flags, out->raw + GLIBC_FLAGS, sizeof(out->flags));
 	out->top = field(out, s->top);
 	out->next = field(out, s->next);
 	out->attached = s->attached == GLIBC_NONE ? 0 : field(out, s->attached);

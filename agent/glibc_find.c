@@ -16,7 +16,7 @@
 #define DATA_MAX  ((uint64_t)64 << 20) /* of a static program with large tables */
 #define RING_MAX  65536U
 #define HEADS	  (GLIBC_BINS - 1)
-#define SIZE_MIN  4096U /* of a heap */
+#define SIZE_MIN  1024U /* of a heap that begins in the middle of a page, and ends with it */
 #define HEADS_MIN 120U	/* a few may be in flux, or damaged */
 
 /* heap_max_size: 64 MiB; 4 huge pages of 1 GiB or 2 MiB with glibc.malloc.hugetlb (2.35 to 2.41) */
@@ -94,16 +94,15 @@ static bool ring_closes(const struct reader *r, uint64_t main, uint64_t a, uint1
 
 /*
  * Rows with the same offsets up to next differ in whether threads are counted behind it: there is a
- * size in bytes, or a small number. The size is no multiple of pages where the heap began in the
- * middle of one, as in a static program.
+ * size in bytes, or a small number. The size is any number where somebody else had moved the break
+ * before: ld.so does up to 2.37, with GLIBC_TUNABLES in the environment.
  */
 static bool tail_fits(const struct piece *p, uint64_t base, const struct glibc_state_row *row)
 {
 	uint64_t system_mem = word(p, base + row->system_mem);
 	uint64_t max = word(p, base + row->system_mem + 8);
 
-	if (system_mem % 16 || max % 16 || system_mem > max ||
-	    (system_mem && system_mem < SIZE_MIN))
+	if (system_mem > max || (system_mem && system_mem < SIZE_MIN))
 		return false;
 	return row->attached == GLIBC_NONE || word(p, base + row->attached) < 1U << 22;
 }
@@ -228,11 +227,11 @@ static unsigned votes_for(const struct glibc_view *v, uint64_t max, unsigned inf
 	return votes;
 }
 
-static void find_heaps(struct glibc_view *v)
+/* False where no heap of a thread arena shows how they are. */
+static bool find_heaps(struct glibc_view *v)
 {
 	unsigned best = 0;
 
-	v->heap_info_size = glibc_heap_info_size(v->version);
 	for (size_t i = 0; i < sizeof(heap_sizes) / sizeof(heap_sizes[0]); i++)
 		for (size_t k = 0; k < sizeof(info_sizes) / sizeof(info_sizes[0]); k++) {
 			unsigned n = votes_for(v, heap_sizes[i], info_sizes[k]);
@@ -245,6 +244,55 @@ static void find_heaps(struct glibc_view *v)
 		}
 	if (!v->heap_max)
 		v->heap_max = heap_sizes[0];
+	return best > 0;
+}
+
+/* ---- what the version has to tell, or what it follows from */
+
+static enum glibc_links links_of(int first, int last)
+{
+	if (first >= GLIBC_SAFE_LINKING)
+		return LINKS_SAFE;
+	return last < GLIBC_SAFE_LINKING ? LINKS_PLAIN : LINKS_UNKNOWN;
+}
+
+/* A version that no file tells (a static program has none) is the first that has all that is found.
+ */
+static void derive_version(struct glibc_view *v, bool heaps)
+{
+	int first = v->state->first, last = v->state->last;
+
+	if (v->par.at) {
+		first = v->par.row->first > first ? v->par.row->first : first;
+		last = v->par.row->last < last ? v->par.row->last : last;
+	}
+	while (heaps && first < last && glibc_heap_info_size(first) != v->heap_info_size)
+		first++;
+	while (heaps && last > first && glibc_heap_info_size(last) != v->heap_info_size)
+		last--;
+	v->version = first;
+	v->links = links_of(first, last);
+}
+
+/* Some releases fill the lists before the first allocation. */
+static bool is_unused(const struct glibc_view *v, const struct piece *p)
+{
+	return word(p, v->main_arena + v->state->next) == v->main_arena &&
+	       !word(p, v->main_arena + v->state->system_mem + 8U) && v->par.at &&
+	       !v->par.max_n_mmaps;
+}
+
+static void describe(struct glibc_view *v, const struct piece *p)
+{
+	bool heaps = find_heaps(v);
+
+	glibc_par_find(v, p->bytes, p->len, p->start);
+	if (v->version)
+		v->links = links_of(v->version, v->version);
+	else
+		derive_version(v, heaps);
+	if (!heaps)
+		v->heap_info_size = glibc_heap_info_size(v->version);
 }
 
 uint64_t glibc_heap_of(const struct glibc_view *v, uint64_t addr)
@@ -287,18 +335,12 @@ static int search_span(const struct span *s, uint64_t hint, struct glibc_view *o
 	if (!rc && !out->state)
 		try_hint(&p, hint, out);
 	if (!rc && out->state && out->main_arena >= s->start && out->main_arena < s->end) {
-		find_heaps(out);
-		glibc_par_find(out, p.bytes, p.len, p.start);
+		describe(out, &p);
+		if (is_unused(out, &p))
+			rc = -ENODATA;
 	}
 	free(p.bytes);
 	return rc;
-}
-
-static enum glibc_links links_of(int version)
-{
-	if (!version)
-		return LINKS_UNKNOWN;
-	return version >= GLIBC_SAFE_LINKING ? LINKS_SAFE : LINKS_PLAIN;
 }
 
 int glibc_find(const struct reader *r, const struct span *data, size_t n, int version,
@@ -306,7 +348,7 @@ int glibc_find(const struct reader *r, const struct span *data, size_t n, int ve
 {
 	bool unused = false;
 
-	*out = (struct glibc_view){ .r = r, .version = version, .links = links_of(version) };
+	*out = (struct glibc_view){ .r = r, .version = version };
 	for (size_t i = 0; i < n; i++) {
 		struct span s = data[i];
 		int rc;

@@ -32,7 +32,7 @@ enum glibc_links { LINKS_UNKNOWN, LINKS_PLAIN, LINKS_SAFE };
 /* One glibc's malloc in one process: where it is and how it is laid out. */
 struct glibc_view {
 	const struct reader *r;
-	int version; /* 0 unknown: as the file says, a hint */
+	int version; /* as the file says, a hint; else the first that has all that was found */
 	uint64_t main_arena;
 	const struct glibc_state_row *state;
 	uint64_t heap_max;	 /* alignment of thread arenas' heaps; 0: no thread arena */

@@ -30,6 +30,7 @@ struct glibc_state_row {
 	uint16_t fastbins, top, last_remainder, bins, next, next_free, attached, system_mem, size;
 	/* max_system_mem follows system_mem */
 };
+#define GLIBC_FLAGS	    4
 #define GLIBC_NONCONTIGUOUS 2 /* in flags: the main heap is not one piece */
 
 /* mp_: trim_threshold at 0, top_pad 8, mmap_threshold 16, arena_test 24, arena_max 32. */

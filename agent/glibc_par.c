@@ -55,8 +55,10 @@ static void decode(const unsigned char *b, uint64_t at, const struct glibc_par_r
 	}
 }
 
-/* The main heap as its arena tells: where top ends, and how much there is. */
+/* The main heap as its arena tells: where top ends, how much there is, and whether it is one piece.
+ */
 struct main_heap {
+	bool contiguous;
 	uint64_t end, system_mem;
 };
 
@@ -67,13 +69,27 @@ static bool step_fits(uint64_t thp_pagesize)
 	       (!thp_pagesize || (thp_pagesize >= 4096 && thp_pagesize <= STEP_MAX));
 }
 
+/*
+ * Whole pages. But since 2.43 the size of a block is without the 16 bytes of a header behind, and
+ * each mremap(2) adds them once more: nothing takes them away again.
+ */
+static bool mmapped_fits(const struct glibc_par *p)
+{
+	const bool drifts = p->row->first >= 43;
+	const uint64_t unit = drifts ? GLIBC_CHUNK_HEADER : 4096;
+
+	if (p->mmapped_mem % unit || p->max_mmapped_mem % unit ||
+	    p->mmapped_mem > p->max_mmapped_mem)
+		return false;
+	return p->n_mmaps ? p->mmapped_mem != 0 : drifts || p->mmapped_mem == 0;
+}
+
 static bool counts_fit(const struct glibc_par *p, int no_dyn)
 {
 	return p->n_mmaps >= 0 && p->n_mmaps <= p->max_n_mmaps && p->max_n_mmaps <= COUNT_MAX &&
 	       p->n_mmaps_max >= 0 && p->n_mmaps_max <= COUNT_MAX && (no_dyn == 0 || no_dyn == 1) &&
-	       p->mmapped_mem % 4096 == 0 && p->max_mmapped_mem % 4096 == 0 &&
-	       p->mmapped_mem <= p->max_mmapped_mem && (p->n_mmaps == 0) == (p->mmapped_mem == 0) &&
-	       p->arena_test < 1U << 20 && p->arena_max < 1U << 20 && step_fits(p->thp_pagesize);
+	       mmapped_fits(p) && p->arena_test < 1U << 20 && p->arena_max < 1U << 20 &&
+	       step_fits(p->thp_pagesize);
 }
 
 /* Points for how surely this is mp_; 0 it is not. */
@@ -86,7 +102,7 @@ static unsigned score(const struct glibc_par *p, const unsigned char *b, const s
 	if (p->row->tcache_bins != GLIBC_NONE) {
 		uint64_t bins = u64(b, p->row->tcache_bins);
 
-		if (bins > 128 || p->tcache_count > UINT16_MAX ||
+		if (bins == 0 || bins > 128 || p->tcache_count > UINT16_MAX ||
 		    p->tcache_max_bytes > (uint64_t)1 << 40)
 			return 0;
 		points += bins >= 64;
@@ -94,23 +110,29 @@ static unsigned score(const struct glibc_par *p, const unsigned char *b, const s
 	points += p->n_mmaps_max == 65536;
 	points += p->arena_test == 8;
 	points += p->mmap_threshold >= 128U * 1024 && p->trim_threshold >= 128U * 1024;
-	if (p->sbrk_base % 16 || (p->sbrk_base && p->sbrk_base >= h->end))
-		return 0;
-	/* in one piece from here to the end of top */
-	if (p->sbrk_base && h->end - p->sbrk_base == h->system_mem)
-		points += 4;
+	/* else it is where the first piece begins, which may lie above all others */
+	if (p->sbrk_base && h->contiguous) {
+		if (p->sbrk_base >= h->end)
+			return 0;
+		/* in one piece from here to the end of top */
+		if (h->end - p->sbrk_base == h->system_mem)
+			points += 4;
+	}
 	return points;
 }
 
 static bool read_main(const struct glibc_view *v, struct main_heap *h)
 {
 	uint64_t top, size;
+	uint32_t flags;
 	const struct reader *r = v->r;
 
-	if (r->read(r->ctx, v->main_arena + v->state->top, &top, sizeof(top)) ||
+	if (r->read(r->ctx, v->main_arena + GLIBC_FLAGS, &flags, sizeof(flags)) ||
+	    r->read(r->ctx, v->main_arena + v->state->top, &top, sizeof(top)) ||
 	    r->read(r->ctx, v->main_arena + v->state->system_mem, &h->system_mem, 8) ||
 	    r->read(r->ctx, top + 8, &size, sizeof(size)))
 		return false;
+	h->contiguous = !(flags & GLIBC_NONCONTIGUOUS);
 	h->end = top + (size & ~(uint64_t)CHUNK_BITS);
 	return true;
 }

@@ -51,13 +51,11 @@ static int fault(const struct cache *c, enum glibc_fault_kind kind, unsigned i, 
 /* How links are stored, as far as the version tells, or the layout of the cache. */
 static enum glibc_links links_of(const struct cache *c)
 {
-	unsigned first = c->row->first, last = c->row->last;
-
-	if (c->v->version)
-		first = last = (unsigned)c->v->version;
-	if (first >= GLIBC_SAFE_LINKING)
+	if (c->v->links != LINKS_UNKNOWN)
+		return c->v->links;
+	if (c->row->first >= GLIBC_SAFE_LINKING)
 		return LINKS_SAFE;
-	return last < GLIBC_SAFE_LINKING ? LINKS_PLAIN : LINKS_UNKNOWN;
+	return c->row->last < GLIBC_SAFE_LINKING ? LINKS_PLAIN : LINKS_UNKNOWN;
 }
 
 /* The size of the block's chunk. -EFAULT where it cannot be one of list i. */
@@ -154,14 +152,6 @@ static bool looks_like_one(const struct cache *c, unsigned min)
 	return lists >= min && good + 1 >= c->row->bins;
 }
 
-/* Without a version it is one of those that the arenas' layout allows. */
-static bool may_have(const struct glibc_view *v, const struct glibc_tcache_row *row)
-{
-	if (v->version)
-		return v->version >= 26;
-	return row->last >= v->state->first && row->first <= v->state->last;
-}
-
 static const struct glibc_tcache_row *row_of(const struct glibc_view *v, uint64_t chunk_size)
 {
 	const struct glibc_tcache_row *rows;
@@ -171,7 +161,7 @@ static const struct glibc_tcache_row *row_of(const struct glibc_view *v, uint64_
 		/* the chunk of a block has a header of 8 bytes and is a multiple of 16 */
 		uint64_t want = ((uint64_t)rows[i].size + 8 + 15) & ~(uint64_t)15;
 
-		if (want == chunk_size && may_have(v, &rows[i]))
+		if (want == chunk_size && v->version >= 26)
 			return &rows[i];
 	}
 	return NULL;
@@ -219,6 +209,13 @@ int glibc_tcache_of(const struct glibc_view *v, uint64_t at, uint64_t *left,
 	struct glibc_fault f;
 
 	return read_cache(v, &none, at, 0, left, out, &f);
+}
+
+int glibc_tcache_probe(const struct glibc_view *v, uint64_t at)
+{
+	struct cache c = { .v = v, .at = at };
+
+	return load(&c, 0);
 }
 
 bool glibc_tcache_is(const struct glibc_view *v, uint64_t at, bool in_use)

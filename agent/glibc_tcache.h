@@ -19,6 +19,9 @@ struct glibc_tcache {
  */
 HM_MUST_CHECK int glibc_tcache_of(const struct glibc_view *v, uint64_t at, uint64_t *left,
 				  struct glibc_tcache *out);
+/* Could a cache begin at `at`, also an empty one? 0 if so, else -ENOENT; -ENODATA where that is
+ * swapped out; -ESRCH. */
+HM_MUST_CHECK int glibc_tcache_probe(const struct glibc_view *v, uint64_t at);
 /*
  * Could a cache begin at `at`: a chunk of its size, whose counters and list heads agree? in_use:
  * one that holds something, and whose lists begin with blocks of their sizes.

@@ -47,6 +47,82 @@ Test(glibc_find, does_not_need_the_version)
 		}
 }
 
+/* What a distribution has from the branch of a release: its name, and the layout of the next one.
+ */
+Test(glibc_find, branch_tips)
+{
+	static const struct {
+		int name, layout;
+	} tips[] = { { 22, 23 }, { 26, 27 }, { 28, 30 }, { 29, 30 } };
+
+	for (size_t i = 0; i < sizeof(tips) / sizeof(tips[0]); i++) {
+		for (unsigned threads = 0; threads < FAKE_ARENAS; threads++)
+			found(tips[i].layout, threads, tips[i].name);
+	}
+}
+
+/* In a static program: what depends on the version follows from what was found. */
+Test(glibc_find, a_version_that_no_file_tells)
+{
+	for (int version = GLIBC_FIRST; version <= GLIBC_LAST; version++)
+		for (unsigned threads = 0; threads < FAKE_ARENAS; threads++) {
+			const bool safe = version >= GLIBC_SAFE_LINKING;
+			struct fake m;
+			struct glibc_view v;
+
+			fake_build(&m, version, threads);
+			fake_find(&m, 0, &v);
+			cr_expect(v.version >= GLIBC_FIRST && v.version <= version,
+				  "2.%d is taken for 2.%d", version, v.version);
+			cr_expect_eq(v.version >= 26, version >= 26);
+			cr_expect_eq(v.version >= 43, version >= 43);
+			cr_expect_neq(v.links, safe ? LINKS_PLAIN : LINKS_SAFE, "2.%d", version);
+			/* 2.27 to 2.34 have the same layout */
+			cr_expect_eq(v.links == LINKS_UNKNOWN, version >= 27 && version <= 34,
+				     "2.%d", version);
+			if (version >= 35)
+				cr_expect_eq(v.heap_info_size, m.info_size, "2.%d", version);
+			fake_free(&m);
+		}
+}
+
+/* Since 2.43 the bytes of mmapped chunks grow by 16 each time that one is moved, for good. */
+Test(glibc_find, parameters_after_mmapped_chunks_were_moved)
+{
+	for (int version = GLIBC_FIRST; version <= GLIBC_LAST; version++) {
+		struct fake m;
+		struct glibc_view v;
+
+		fake_build(&m, version, 0);
+		fake_put(&m, m.mp + m.par->mmapped_mem, 0x301000 + 5 * 16);
+		fake_find(&m, version, &v);
+		cr_expect_eq(v.par.at == m.mp, version >= 43, "2.%d", version);
+		/* none is left */
+		fake_put(&m, m.mp + m.par->mmapped_mem, 5 * 16);
+		fake_put(&m, m.mp + m.par->n_mmaps, (uint64_t)65536 << 32);
+		fake_find(&m, version, &v);
+		cr_expect_eq(v.par.at == m.mp, version >= 43, "2.%d", version);
+		fake_free(&m);
+	}
+}
+
+/* Of a main heap in pieces the first may lie above all that came later (glibc.malloc.hugetlb=2). */
+Test(glibc_find, parameters_of_a_heap_in_pieces)
+{
+	for (int version = GLIBC_FIRST; version <= GLIBC_LAST; version++) {
+		struct fake m;
+		struct glibc_view v;
+
+		fake_build(&m, version, 0);
+		fake_put(&m, m.arena[0].at, (uint64_t)GLIBC_NONCONTIGUOUS << 32);
+		fake_put(&m, m.mp + m.par->sbrk_base, m.arena[0].end + 0x10000000);
+		fake_find(&m, version, &v);
+		cr_expect_eq(v.par.at, m.mp, "2.%d", version);
+		cr_expect_eq(v.par.mmapped_mem, 0x301000);
+		fake_free(&m);
+	}
+}
+
 /* Where the ring is damaged the version says what the shape of the lists leaves open. */
 Test(glibc_find, a_damaged_ring)
 {
@@ -162,33 +238,4 @@ Test(glibc_find, par_is_read_again)
 	cr_assert_eq(p.mmap_threshold, 256U * 1024);
 	cr_assert_eq(p.tcache_count, 7);
 	fake_free(&m);
-}
-
-Test(glibc_layout, bins_of_sizes)
-{
-	static const struct {
-		uint64_t size;
-		unsigned bin;
-	} known[] = {
-		{ 32, 2 },	{ 1008, 63 },	   { 1024, 64 },    { 1072, 64 },
-		{ 1088, 65 },	{ 3072 + 48, 96 }, { 3136, 97 },    { 4096, 99 },
-		{ 65536, 121 }, { 131072, 123 },   { 524288, 126 }, { (uint64_t)1 << 40, 126 },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		cr_expect_eq(glibc_bin_index(known[i].size), known[i].bin, "%llu is in %u",
-			     (unsigned long long)known[i].size, glibc_bin_index(known[i].size));
-	for (uint64_t size = 32; size < (uint64_t)2 << 20; size += 16)
-		cr_assert_leq(glibc_bin_index(size), glibc_bin_index(size + 16));
-}
-
-Test(glibc_layout, versions)
-{
-	cr_expect_eq(glibc_version_minor("2.36"), 36);
-	cr_expect_eq(glibc_version_minor("2.36-9+deb12u4"), 36);
-	cr_expect_eq(glibc_version_minor("1.2.3"), 0);
-	cr_expect_eq(glibc_version_minor("2.x"), 0);
-	cr_expect_eq(glibc_version_minor(""), 0);
-	cr_expect_eq(glibc_heap_info_size(34), 32);
-	cr_expect_eq(glibc_heap_info_size(35), 48);
 }

@@ -205,6 +205,17 @@ Test(glibc_mmapped, glibc_2_43)
 	cr_assert_eq(s.m.n, 1);
 	cr_assert(s.m.proven);
 	cr_assert_eq(s.m.v[0].end, BASE + 64 * PAGE);
+	/* its sum has grown by that much each time that a block was moved */
+	s.v.par.mmapped_mem += (uint64_t)3 * 16;
+	find(&s, &all, 1);
+	cr_assert_eq(s.m.n, 1);
+	cr_assert(s.m.proven);
+	s.v.par.mmapped_mem += 8;
+	find(&s, &all, 1);
+	cr_assert_not(s.m.proven);
+	s.v.par.mmapped_mem = 63 * PAGE;
+	find(&s, &all, 1);
+	cr_assert_not(s.m.proven);
 	end(&s);
 }
 

@@ -19,6 +19,7 @@ struct storage {
 	struct tls_layout l;
 	struct glibc_ring ring;
 	bool arena_known, cache_known;
+	bool no_cache;		       /* no thread has one */
 	uint64_t arena_off, cache_off; /* below the thread pointer */
 	uint64_t left;		       /* blocks of caches that may still be walked over */
 };
@@ -61,6 +62,20 @@ int glibc_tcache_offset(const struct glibc_view *v, const struct tls_layout *l,
 	return 0;
 }
 
+/*
+ * Since 2.43 a thread has a cache from its first free(3) on, and none where they are off. If no
+ * word of any thread leads to one, nobody has. blocks: of all threads.
+ */
+static bool has_no_cache(const struct glibc_view *v, const uint64_t *blocks, size_t words)
+{
+	if (!v->par.at || v->par.row->tcache_bins == GLIBC_NONE || v->version > GLIBC_LAST)
+		return false;
+	for (size_t i = 0; i < words; i++)
+		if (glibc_tcache_probe(v, blocks[i]) != -ENOENT)
+			return false;
+	return true;
+}
+
 /* -ENOENT, -ENOMEM. */
 static int find_cache(struct storage *s, const struct threads *list)
 {
@@ -82,6 +97,8 @@ static int find_cache(struct storage *s, const struct threads *list)
 			n++;
 	}
 	rc = glibc_tcache_offset(s->v, &s->l, blocks, n, &s->cache_off);
+	if (rc == -ENOENT && n == list->n)
+		s->no_cache = has_no_cache(s->v, blocks, n * words);
 	free(blocks);
 	return rc;
 }
@@ -121,13 +138,14 @@ static void read_arena(const struct storage *s, uint64_t tp, struct glibc_thread
 /* Since 2.43 a cache that is not there is a place in libc, before a null pointer. */
 static bool is_no_cache(const struct tls_layout *l, uint64_t at)
 {
-	return at == 0 || (at >= l->rw_lo && at < l->rw_hi);
+	return at == 0 || (at >= l->lo && at < l->hi);
 }
 
 static void read_cache(struct storage *s, uint64_t tp, struct glibc_thread *out)
 {
 	const struct reader *r = s->v->r;
 
+	out->cache = s->no_cache;
 	if (!s->cache_known)
 		return;
 	for (unsigned i = 0; i < READINGS && !out->cache; i++) {

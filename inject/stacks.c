@@ -14,13 +14,12 @@
 #include "threads.h"
 #include "tls.h"
 
-#define PTHREAD_LEN	 2304U /* struct pthread, 2.34 to 2.36; it does not end much later */
-#define PAGE		 4096U
-#define ABOVE_MAX	 ((uint64_t)16384) /* from struct pthread to the end of the block */
-#define STACK_MIN	 ((uint64_t)16384) /* PTHREAD_STACK_MIN */
-#define STACK_MAX	 ((uint64_t)1 << 36)
-#define LIST_MAX	 100000U
-#define CACHE_AFTER_USER 16U /* _dl_stack_cache is the list behind _dl_stack_user (2.34) */
+#define PTHREAD_LEN 2304U /* struct pthread, 2.34 to 2.36; it does not end much later */
+#define PAGE	    4096U
+#define ABOVE_MAX   ((uint64_t)16384) /* from struct pthread to the end of the block */
+#define STACK_MIN   ((uint64_t)16384) /* PTHREAD_STACK_MIN */
+#define STACK_MAX   ((uint64_t)1 << 36)
+#define LIST_MAX    100000U
 
 struct reader {
 	const struct target *t;
@@ -270,7 +269,7 @@ int stacks_read(const struct target *t, const struct maps *maps, const struct mo
 		if (!err)
 			err = walk(&r, r.layout.stack_list, false);
 		if (!err)
-			err = walk(&r, r.layout.stack_list + CACHE_AFTER_USER, true);
+			err = walk(&r, r.layout.stack_cache, true);
 		if (err)
 			diag_internal(d, err, "the list of stacks");
 	} else {

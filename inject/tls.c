@@ -11,10 +11,26 @@
 #define VOTERS 64U /* threads that are asked which word it is */
 #define WORDS  (TLS_BLOCK_MAX / sizeof(uint64_t))
 
-#define DESC_MAX 16384U /* struct rtld_global is 4 KiB */
+#define DESC_MAX	 16384U /* struct rtld_global is 4 KiB */
+#define CACHE_AFTER_USER 16U	/* there _dl_stack_cache is the list behind _dl_stack_user (2.34) */
+
+#define LINK_MAP_WORDS	  160U /* struct link_map is 1.1 to 1.2 KiB */
+#define TLS_OFFSET_BEHIND 5U
 
 /* How libc describes a field of its own to debuggers (nptl_db): three 32-bit numbers. */
 enum { DESC_BITS, DESC_COUNT, DESC_OFFSET, DESC_WORDS };
+
+/* Before 2.34 threads have a library of their own, which describes itself in its .symtab only. */
+static int find_desc(const struct modules *mods, const char *name, struct symbol *sym)
+{
+	struct symbol create;
+
+	if (modules_symbol(mods, name, sym) == 0)
+		return 0;
+	if (modules_symbol(mods, "pthread_create", &create) || !create.mod)
+		return -ENOENT;
+	return module_symbol(create.mod, name, sym);
+}
 
 /* bits is the size of the field that we count on, 0 for a structure. */
 static int read_desc(pid_t pid, const struct modules *mods, const char *name, uint32_t bits,
@@ -23,9 +39,9 @@ static int read_desc(pid_t pid, const struct modules *mods, const char *name, ui
 	uint32_t desc[DESC_WORDS];
 	struct symbol sym;
 
-	/* in libc, before 2.34 in libpthread; constants, which nobody but debuggers reads: a look
-	 * at them in memory would bring their pages in */
-	if (modules_symbol(mods, name, &sym))
+	/* constants, which nobody but debuggers reads: a look at them in memory would bring their
+	 * pages in */
+	if (find_desc(mods, name, &sym))
 		return -ENOENT;
 	if ((!sym.mod || !sym.mod->elf ||
 	     elf_file_read(sym.mod->elf, sym.addr - sym.mod->bias, desc, sizeof(desc))) &&
@@ -69,6 +85,24 @@ static void find_writable(const struct module *mod, uint64_t *lo, uint64_t *hi)
 }
 
 /*
+ * Where nothing describes the link map (no libpthread before 2.34): l_tls_offset stands behind what
+ * PT_TLS says: where the initial image is, its length, the block's length and alignment, and the
+ * offset of its first byte.
+ */
+static uint64_t find_block_off(pid_t pid, const struct module *libc, const struct elf_segment *tls)
+{
+	const uint64_t want[] = { libc->bias + tls->vaddr, tls->filesz, tls->memsz, tls->align };
+	uint64_t map[LINK_MAP_WORDS];
+
+	if (mem_read(pid, libc->link_map, map, sizeof(map)))
+		return 0;
+	for (size_t i = 0; i + TLS_OFFSET_BEHIND < LINK_MAP_WORDS; i++)
+		if (memcmp(&map[i], want, sizeof(want)) == 0)
+			return map[i + TLS_OFFSET_BEHIND];
+	return 0;
+}
+
+/*
  * How far below the thread pointer the module's block begins (TLS variant II). For a static program
  * it follows from its own PT_TLS; else ld.so has chosen it and noted it in the link map
  * (l_tls_offset; -1 and -2 are its marks for "dynamic" and "none").
@@ -77,7 +111,7 @@ static uint64_t read_block_off(pid_t pid, const struct modules *mods, const stru
 			       const struct elf_segment *tls)
 {
 	uint32_t field;
-	uint64_t off;
+	uint64_t off = 0;
 
 	if (libc->is_main) {
 		uint64_t align = tls->align ? tls->align : 1;
@@ -86,11 +120,40 @@ static uint64_t read_block_off(pid_t pid, const struct modules *mods, const stru
 			return 0;
 		return (tls->memsz + align - 1) & ~(align - 1);
 	}
-	if (!libc->link_map || read_desc(pid, mods, "_thread_db_link_map_l_tls_offset", 64, &field))
+	if (!libc->link_map)
 		return 0;
-	if (mem_read(pid, libc->link_map + field, &off, sizeof(off)) || off > (uint64_t)1 << 30)
+	if (read_desc(pid, mods, "_thread_db_link_map_l_tls_offset", 64, &field))
+		off = find_block_off(pid, libc, tls);
+	else if (mem_read(pid, libc->link_map + field, &off, sizeof(off)))
 		return 0;
-	return off;
+	return off <= (uint64_t)1 << 30 ? off : 0;
+}
+
+/* In a static program, and before 2.34 in libpthread, the lists are variables of their own. */
+static void read_own_lists(const struct modules *mods, struct tls_layout *out)
+{
+	static const char *const names[][3] = {
+		{ "_dl_stack_user", "_dl_stack_used", "_dl_stack_cache" },
+		{ "__stack_user", "stack_used", "stack_cache" },
+	};
+	struct symbol sym[3];
+
+	if (modules_symbol(mods, "pthread_create", &sym[0]) || !sym[0].mod)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct module *mod = sym[0].mod;
+		size_t found = 0;
+
+		while (found < 3 && module_symbol(mod, names[i][found], &sym[found]) == 0)
+			found++;
+		sym[0].mod = mod;
+		if (found < 3)
+			continue;
+		out->stack_list = sym[0].addr;
+		out->stack_used = sym[1].addr;
+		out->stack_cache = sym[2].addr;
+		return;
+	}
 }
 
 static void read_stack_list(pid_t pid, const struct modules *mods, struct tls_layout *out)
@@ -98,11 +161,15 @@ static void read_stack_list(pid_t pid, const struct modules *mods, struct tls_la
 	struct symbol global;
 	uint32_t field;
 
-	if (modules_symbol(mods, "_rtld_global", &global) ||
-	    read_desc(pid, mods, "_thread_db_rtld_global__dl_stack_user", 0, &field) ||
-	    read_desc(pid, mods, "_thread_db_pthread_list", 0, &out->link_offset))
+	if (read_desc(pid, mods, "_thread_db_pthread_list", 0, &out->link_offset))
 		return;
+	if (modules_symbol(mods, "_rtld_global", &global) ||
+	    read_desc(pid, mods, "_thread_db_rtld_global__dl_stack_user", 0, &field)) {
+		read_own_lists(mods, out);
+		return;
+	}
 	out->stack_list = global.addr + field;
+	out->stack_cache = out->stack_list + CACHE_AFTER_USER;
 	if (read_desc(pid, mods, "_thread_db_rtld_global__dl_stack_used", 0, &field) == 0)
 		out->stack_used = global.addr + field;
 }
@@ -124,6 +191,9 @@ void tls_layout_read(pid_t pid, const struct modules *mods, struct tls_layout *o
 	if (!tls)
 		return;
 	find_writable(libc, &out->rw_lo, &out->rw_hi);
+	out->in_program = libc->is_main;
+	out->lo = libc->start;
+	out->hi = libc->end;
 	out->block_off = read_block_off(pid, mods, libc, tls);
 	out->block_len =
 		(size_t)(tls->memsz < TLS_BLOCK_MAX ? tls->memsz : TLS_BLOCK_MAX) & ~(size_t)7;

@@ -16,13 +16,15 @@
  */
 struct tls_layout {
 	uint32_t tid_offset;  /* of tid in struct pthread */
-	uint64_t stack_list;  /* rtld_global's _dl_stack_user, see tcb_find_listed; 0 unknown */
-	uint64_t stack_used;  /* rtld_global's _dl_stack_used: stacks that glibc has made; 0 unknown
+	uint64_t stack_list;  /* _dl_stack_user, see tcb_find_listed; 0 unknown */
+	uint64_t stack_used;  /* _dl_stack_used: stacks that glibc has made; 0 unknown */
+	uint64_t stack_cache; /* _dl_stack_cache: of threads that have ended; known with stack_used
 			       */
 	uint32_t link_offset; /* of the list entry in struct pthread */
 	uint64_t block_off;   /* libc's TLS block begins at thread pointer - block_off; 0 unknown */
 	size_t block_len;     /* bytes, a multiple of 8, at most TLS_BLOCK_MAX */
-	uint64_t rw_lo, rw_hi; /* libc's addresses: main_arena lies in a writable mapping there */
+	uint64_t lo, hi;      /* libc's addresses */
+	uint64_t rw_lo, rw_hi; /* the writable ones: main_arena lies there */
 	bool in_program;       /* a static program: its own variables are in the block too */
 };
 #define TLS_BLOCK_MAX ((size_t)4096)

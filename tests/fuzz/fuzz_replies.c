@@ -79,6 +79,12 @@ int process_call(struct process *p, uint64_t fn, const uint64_t arg[6], uint64_t
 	return rc;
 }
 
+bool process_changed(const struct process *p)
+{
+	(void)p;
+	return false;
+}
+
 const struct allocator *process_allocator(const struct process *p, const char *name)
 {
 	(void)name;

@@ -62,17 +62,35 @@ static uint64_t count(struct reader *r, const char **attr, const char *name)
 }
 
 /*
+ * The flags in a row: all of its n chunks have a neighbour in use before them (1); one that a
+ * thread arena has split off may lack the mark of those (4). Where all are of one size, the rest is
+ * flags; else as many as can be: sizes are multiples of 16, so that the sum of the flags is known
+ * to 16.
+ */
+static uint64_t row_flags(uint64_t from, uint64_t to, uint64_t total, uint64_t n)
+{
+	uint64_t each = from & ~(uint64_t)7, bits = (from | to) & 7, most = n * bits, sum, odd;
+
+	if (each == (to & ~(uint64_t)7) && !__builtin_mul_overflow(each, n, &sum) && sum <= total &&
+	    total - sum <= most)
+		return total - sum;
+	odd = (most - total) & 15;
+	return odd <= most - n ? most - odd : most;
+}
+
+/*
  * <size from to total count/> and <unsorted .../>. In rows of bins from, to and total are sums of
  * raw size fields, whose low three bits are flags; rows of fast bins have the exact size in "to".
  */
 static void row_read(struct reader *r, const char **attr)
 {
-	uint64_t n = count(r, attr, "count"), bits = count(r, attr, "to") & 7;
+	uint64_t n = count(r, attr, "count"), to = count(r, attr, "to");
 
-	if (!bits || n > UINT64_MAX / 8)
+	if (!(to & 7) || n > UINT64_MAX / 8)
 		return;
 	r->bin_count = info_add(r->bin_count, n);
-	r->flag_bytes = info_add(r->flag_bytes, n * bits);
+	r->flag_bytes = info_add(r->flag_bytes,
+				 row_flags(count(r, attr, "from"), to, count(r, attr, "total"), n));
 }
 
 static void total_read(struct reader *r, struct info_arena *a, const char *type, const char **attr)

@@ -179,6 +179,49 @@ Test(glibc_info, refuses)
 }
 
 /* Damage after complete arenas costs only what comes after it. */
+/* A free chunk of a thread arena that was split off another one is without that arena's mark. */
+Test(glibc_info, chunks_without_the_mark_of_their_arena)
+{
+	static const struct {
+		const char *row;
+		uint64_t sum; /* of the true sizes */
+	} rows[] = {
+		{ "<size from=\"133\" to=\"133\" total=\"266\" count=\"2\"/>", 256 },
+		{ "<size from=\"129\" to=\"133\" total=\"262\" count=\"2\"/>", 256 },
+		{ "<size from=\"129\" to=\"129\" total=\"258\" count=\"2\"/>", 256 },
+		{ "<size from=\"129\" to=\"133\" total=\"1189\" count=\"9\"/>", 1152 },
+		{ "<unsorted from=\"129\" to=\"5013\" total=\"5142\" count=\"2\"/>", 5136 },
+		{ "<unsorted from=\"133\" to=\"5009\" total=\"5142\" count=\"2\"/>", 5136 },
+		{ "<unsorted from=\"133\" to=\"5013\" total=\"5279\" count=\"3\"/>", 5264 },
+		{ "<unsorted from=\"129\" to=\"5009\" total=\"5267\" count=\"3\"/>", 5264 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct glibc_info info;
+		struct diag d = { 0 };
+		unsigned total = 0, n = 0;
+		char text[1024];
+		int len;
+
+		cr_assert_eq(sscanf(strstr(rows[i].row, "total"), "total=\"%u\" count=\"%u\"",
+				    &total, &n),
+			     2);
+		/* top has 4096 */
+		len = snprintf(text, sizeof(text),
+			       "<malloc version=\"1\">\n<heap nr=\"1\">\n<sizes>\n%s\n</sizes>\n"
+			       "<total type=\"fast\" count=\"0\" size=\"0\"/>\n"
+			       "<total type=\"rest\" count=\"%u\" size=\"%u\"/>\n"
+			       "<system type=\"current\" size=\"135168\"/>\n"
+			       "<system type=\"max\" size=\"135168\"/>\n"
+			       "<aspace type=\"total\" size=\"135168\"/>\n</heap>\n</malloc>\n",
+			       rows[i].row, n + 1, total + 4096);
+		cr_assert_eq(glibc_info_parse(text, (size_t)len, &info, &d), 0, "%s", d.text);
+		cr_expect_eq(info.arena[0].free, rows[i].sum + 4096, "%s: %" PRIu64, rows[i].row,
+			     info.arena[0].free - 4096);
+		glibc_info_free(&info);
+	}
+}
+
 Test(glibc_info, damage_keeps_what_is_complete)
 {
 	static const char *const bad[] = {

@@ -68,7 +68,8 @@ static void find_in_module(const struct process *p, const struct module *mod,
 
 		if (out->n == MAX_ALLOCATORS || !kinds[k]->detect(p, mod, &a))
 			continue;
-		a.owns_malloc = mod == owner && !*a.prefix && !has_owner(out);
+		a.owns_malloc |= mod == owner && !*a.prefix;
+		a.owns_malloc &= !has_owner(out);
 		a.in_use = a.owns_malloc || *a.prefix;
 		out->v[out->n++] = a;
 	}

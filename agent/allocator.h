@@ -32,7 +32,7 @@ struct allocator_ops {
 	bool callable; /* stats and trim make calls; else they only say why not (exit 5) */
 	/*
 	 * Fills a for an allocator of this kind in module mod and returns 1, or 0 if it is not
-	 * there. Called for every module. Only reads.
+	 * there. Called for every module. Only reads. Sets owns_malloc where no symbol could tell.
 	 */
 	int (*detect)(const struct process *p, const struct module *mod, struct allocator *a);
 	/* The allocator's own text. *text is malloc'ed and the caller's. args: command arguments,

@@ -11,16 +11,35 @@
 #include "../inject/mem.h"
 #include "../inject/status.h"
 #include "glibc_file.h"
+#include "glibc_live.h"
 #include "glibc_predict.h"
+#include "golang.h"
 
 #define OUTBUF_MARGIN 64 /* of the session's buffer, never written to */
+
+/*
+ * A static program without symbols: its version is not written anywhere, but its heap can be found.
+ * If glibc's malloc is in it, it is the one that the program uses: the linker takes one definition.
+ */
+static bool detect_nameless(const struct process *p, const struct module *mod, struct allocator *a)
+{
+	struct glibc_live live;
+	struct diag d = { 0 };
+
+	if (!mod->is_main || mod->has_interp || !mod->elf || elf_file_has_symtab(mod->elf) ||
+	    golang_module(mod) || glibc_live_open(p, a, &live, &d))
+		return false;
+	glibc_live_close(&live);
+	a->owns_malloc = true;
+	return true;
+}
 
 static int glibc_detect(const struct process *p, const struct module *mod, struct allocator *a)
 {
 	struct symbol s;
 
 	if (modules_glibc(&p->mods) != mod || module_symbol(mod, "malloc_trim", &s) < 0)
-		return 0;
+		return detect_nameless(p, mod, a);
 	if (modules_glibc_version(mod, a->version, sizeof(a->version)) < 0)
 		a->version[0] = '\0';
 	return 1;

@@ -22,7 +22,8 @@ struct victim_plan {
 	bool silent;	      /* it does not say "ready": the caller waits by other means */
 };
 
-/* Starts it and waits until it has said "ready". */
+/* Starts it and waits until it has said "ready". Where victims are of another release
+ * ($VICTIM_ROOT) and it is none of those, the test is skipped. */
 void victim_start(struct victim *v, const struct victim_plan *plan);
 /* The plain case: a program of the victims directory with at most two arguments (may be NULL). */
 void victim_start_named(struct victim *v, const char *name, const char *arg1, const char *arg2);

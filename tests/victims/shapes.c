@@ -2,13 +2,13 @@
 /*
  * shapes SHAPE: builds a heap of one shape, says ready, stays quiet (no thread allocates or frees)
  * until its standard input ends, and then checks the content of every block in use and that the
- * heap still serves: blocks of all sizes are taken and given back.
+ * heap still serves: blocks of all sizes are taken and given back. Its report has malloc's own
+ * numbers of that heap (numbers.h).
  */
-#include <malloc.h>
+#include <limits.h>
 #include <pthread.h>
-#include <sys/mman.h>
 
-#include "victim.h"
+#include "numbers.h"
 
 #define KIB	 ((size_t)1024)
 #define MIB	 (1024 * KIB)
@@ -231,11 +231,88 @@ static void advised(void)
 	blocks(3000, 16 * KIB, 10, KIB, 1);
 }
 
+/* The kernel gives huge pages everywhere, in heaps of threads too, and glibc knows nothing of it.
+ */
+static void advise_heap(void *in_it)
+{
+	char *heap = (char *)((uintptr_t)in_it & ~(64 * MIB - 1));
+
+	if (madvise(heap, 64 * MIB, MADV_HUGEPAGE))
+		wrong("madvise: %s", strerror(errno));
+}
+
 static void huge(void)
 {
 	big_top();
 	blocks(3000, 16 * KIB, 300, KIB, 1);
 	blocks(700, 16 * KIB, 0, 0, 1);
+}
+
+/* free() trims top itself, down to the threshold; what is left of it is more than a page. */
+static void threshold(void)
+{
+	mallopt(M_TRIM_THRESHOLD, 3 << 20);
+	blocks(3000, 16 * KIB, 10, KIB, 1);
+	blocks(190, 16 * KIB, 0, 0, 1);
+}
+
+/* Every growth and every trim of the break leaves 8 MiB of top. */
+static void toppad(void)
+{
+	mallopt(M_TOP_PAD, 8 << 20);
+	blocks(3000, 16 * KIB, 10, KIB, 1);
+	blocks(600, 16 * KIB, 0, 0, 1);
+}
+
+/* All sizes that a thread's cache takes, more of each than it takes. */
+static void cachefull(void)
+{
+	for (size_t size = 24; size <= 1032; size += 16)
+		blocks(40, size, 8, 40, 1);
+}
+
+/* Blocks that are mappings of their own: plain, aligned, grown, and two thirds of them given back.
+ */
+static void mmapped(void)
+{
+	void *b[30];
+
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	for (size_t i = 0; i < 30; i++) {
+		size_t size = 150 * KIB + i * i * 7001;
+
+		b[i] = i % 5 == 4 ? memalign((size_t)4096 << i % 6, size) : malloc(size);
+		if (b[i] && i % 7 == 6)
+			b[i] = realloc(b[i], 3 * size);
+		if (!b[i])
+			wrong("no memory");
+		memset(b[i], 1, size);
+	}
+	blocks(300, 16 * KIB, 10, KIB, 1);
+	for (size_t i = 0; i < 30; i++)
+		if (i % 3)
+			free(b[i]);
+}
+
+/* More than 4 GiB in the main arena, and as much in mappings; hardly a page of it is touched. */
+static void vast(void)
+{
+	char *b[12];
+
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	mallopt(M_MMAP_MAX, 0);
+	for (size_t i = 0; i < 12; i++) {
+		if (i == 6)
+			mallopt(M_MMAP_MAX, 65536);
+		b[i] = malloc(900 * MIB);
+		if (!b[i])
+			wrong("no memory");
+		b[i][100 * KIB] = 1;
+		pin(KIB);
+	}
+	free(b[1]);
+	free(b[5]);
+	free(b[11]);
 }
 
 /* Many ranges. */
@@ -247,12 +324,15 @@ static void ranges(void)
 /* ---- shapes of several threads */
 
 static pthread_barrier_t all_in, built;
+static int advise_heaps;
 
 static void *arena(void *arg)
 {
 	size_t n = (size_t)(uintptr_t)arg;
 	void **b = table(n, sizeof(*b));
 
+	if (advise_heaps)
+		advise_heap(take(64));
 	for (size_t i = 0; i < n; i++)
 		b[i] = take(16 * KIB);
 	pin(64);
@@ -293,6 +373,19 @@ static void onearena(void)
 static void many(void)
 {
 	threads(64, 100);
+}
+
+static void alladvised(void)
+{
+	advised();
+	advise_heaps = 1;
+	threads(4, 800);
+}
+
+/* Arenas of more than one heap: 64 MiB are not enough. */
+static void heaps(void)
+{
+	threads(3, 6000);
 }
 
 /* Every second block stays: no page is free. */
@@ -350,14 +443,37 @@ static const struct {
 	const char *name;
 	void (*build)(void);
 } shapes[] = {
-	{ "pins", pins },     { "second", second },	  { "fast", fast },
-	{ "top", top },	      { "fasttop", fasttop },	  { "foreign", foreign },
-	{ "behind", behind }, { "blocked", blocked },	  { "merged", merged },
-	{ "again", again },   { "lockall", lockall },	  { "lockpart", lockpart },
-	{ "huge", huge },     { "untouched", untouched }, { "advised", advised },
-	{ "ranges", ranges }, { "arenas", arenas },	  { "onearena", onearena },
-	{ "halves", halves }, { "held", held },		  { "risen", risen },
-	{ "many", many },     { "gigabyte", gigabyte },	  { "arenas64", arenas64 },
+	{ "pins", pins },
+	{ "second", second },
+	{ "fast", fast },
+	{ "top", top },
+	{ "fasttop", fasttop },
+	{ "foreign", foreign },
+	{ "behind", behind },
+	{ "blocked", blocked },
+	{ "merged", merged },
+	{ "again", again },
+	{ "lockall", lockall },
+	{ "lockpart", lockpart },
+	{ "huge", huge },
+	{ "untouched", untouched },
+	{ "advised", advised },
+	{ "ranges", ranges },
+	{ "arenas", arenas },
+	{ "onearena", onearena },
+	{ "halves", halves },
+	{ "held", held },
+	{ "risen", risen },
+	{ "many", many },
+	{ "gigabyte", gigabyte },
+	{ "arenas64", arenas64 },
+	{ "heaps", heaps },
+	{ "cachefull", cachefull },
+	{ "mmapped", mmapped },
+	{ "vast", vast },
+	{ "toppad", toppad },
+	{ "threshold", threshold },
+	{ "alladvised", alladvised },
 	{ "crumbs", crumbs },
 };
 
@@ -390,12 +506,14 @@ int main(int argc, char **argv)
 	const char *want = argc > 1 ? argv[1] : "";
 	size_t i = 0;
 
+	numbers_open();
 	live = table(LIVE_MAX, sizeof(*live));
 	while (i < sizeof(shapes) / sizeof(shapes[0]) && strcmp(shapes[i].name, want) != 0)
 		i++;
 	if (i == sizeof(shapes) / sizeof(shapes[0]))
 		wrong("no shape \"%s\"", want);
 	shapes[i].build();
+	numbers_take();
 	victim_ready();
 	while (!victim_over(1000))
 		;

@@ -52,6 +52,14 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void wrong(const c
 	_exit(1);
 }
 
+/* A malloc(3) and a free(3) that no compiler takes for nothing. */
+static inline void malloc_once(size_t size)
+{
+	void *volatile p = malloc(size);
+
+	free(p);
+}
+
 /* Yama's scope 1 lets only ancestors attach; a test's heapmedic is a sibling. */
 static inline void victim_ready(void)
 {
@@ -109,7 +117,9 @@ static struct {
 	uint64_t turn[WORKERS_MAX], seen[WORKERS_MAX];
 	uint64_t asked; /* when, 0: not */
 } victim_turns;
-static char victim_says[128];
+static char victim_says[192];
+/* Set by a 'g': some victims begin with something only then. */
+static int victim_go __attribute__((unused));
 
 static inline void turned(int worker)
 {
@@ -167,6 +177,8 @@ static inline int victim_over(int ms)
 	len = read(STDIN_FILENO, buf, sizeof(buf));
 	if (len > 0 && memchr(buf, 'r', (size_t)len))
 		victim_ask();
+	if (len > 0 && memchr(buf, 'g', (size_t)len))
+		__atomic_store_n(&victim_go, 1, __ATOMIC_SEQ_CST);
 	return len == 0;
 }
 

@@ -15,18 +15,28 @@
 #define CHUNK(p) ((uintptr_t)(p)-16)
 #define BLOCK	 0x508 /* too large for the thread's cache, a chunk of 0x510 */
 #define SMALL	 24
-#define CACHED	 7
-#define INFO	 48   /* sizeof(heap_info), glibc 2.35 */
-#define NEXT	 2160 /* of next in malloc_state, glibc 2.27 to 2.42 */
+/* blocks of one size in a cache; sizeof(heap_info); of next in malloc_state; are links stored
+ * plain? */
+#define CACHED (__GLIBC_PREREQ(2, 43) ? 16 : 7)
+#define INFO   (__GLIBC_PREREQ(2, 35) ? 48 : 32)
+#define NEXT   (__GLIBC_PREREQ(2, 43) ? 2072 : __GLIBC_PREREQ(2, 27) ? 2160 : 2152)
+#define PLAIN  (!__GLIBC_PREREQ(2, 32))
 
 struct scene {
 	unsigned char *keep, *before, *freed, *behind; /* freed lies between two in use */
-	uint64_t *fast;				       /* in a fastbin */
+	uint64_t *fast;				       /* in a fastbin; since 2.43 there are none */
+	uint64_t *cached; /* the first in a list of the thread's cache */
 };
 
 static void put(uintptr_t at, uint64_t v)
 {
 	memcpy((void *)at, &v, sizeof(v));
+}
+
+/* As a fastbin and a cache link their blocks. */
+static void put_link(uintptr_t at, uintptr_t to)
+{
+	put(at, PLAIN ? to : (at >> 12) ^ to);
 }
 
 /* For one who damages it from outside. */
@@ -61,6 +71,13 @@ static uintptr_t link_back(const struct scene *s)
 	return CHUNK(s->freed);
 }
 
+/* A list that leads to itself. */
+static uintptr_t cycle(const struct scene *s)
+{
+	put((uintptr_t)s->freed, CHUNK(s->freed));
+	return CHUNK(s->freed);
+}
+
 static uintptr_t prev_size(const struct scene *s)
 {
 	put(CHUNK(s->behind), 0x40);
@@ -76,6 +93,8 @@ static uintptr_t top_size(const struct scene *s)
 
 static uintptr_t fastbin(const struct scene *s)
 {
+	if (__GLIBC_PREREQ(2, 43))
+		wrong("this glibc has no fastbins");
 	put((uintptr_t)s->fast, 0x4141414141414141);
 	return CHUNK(s->fast);
 }
@@ -83,8 +102,22 @@ static uintptr_t fastbin(const struct scene *s)
 /* As a block that is freed twice: it is linked to itself. */
 static uintptr_t fastbin_loop(const struct scene *s)
 {
-	put((uintptr_t)s->fast, ((uintptr_t)s->fast >> 12) ^ CHUNK(s->fast));
+	if (__GLIBC_PREREQ(2, 43))
+		wrong("this glibc has no fastbins");
+	put_link((uintptr_t)s->fast, CHUNK(s->fast));
 	return CHUNK(s->fast);
+}
+
+static uintptr_t cache_wild(const struct scene *s)
+{
+	put((uintptr_t)s->cached, 0x4141414141414141);
+	return CHUNK(s->cached);
+}
+
+static uintptr_t cache_loop(const struct scene *s)
+{
+	put_link((uintptr_t)s->cached, (uintptr_t)s->cached);
+	return CHUNK(s->cached);
 }
 
 static uintptr_t heap_info(const struct scene *s)
@@ -93,6 +126,24 @@ static uintptr_t heap_info(const struct scene *s)
 
 	put(heap + 16, 0x7777);
 	return heap;
+}
+
+/* The oldest heap has none before it. */
+static uintptr_t heap_cycle(const struct scene *s)
+{
+	uintptr_t heap = (uintptr_t)s->freed & ~(HEAP_MAX - 1);
+
+	put(heap + 8, heap);
+	return heap;
+}
+
+/* The arenas behind the main one do not lead back to it. */
+static uintptr_t ring_cycle(const struct scene *s)
+{
+	uintptr_t arena = ((uintptr_t)s->freed & ~(HEAP_MAX - 1)) + INFO;
+
+	put(arena + NEXT, arena);
+	return arena;
 }
 
 static uintptr_t ring(const struct scene *s)
@@ -107,16 +158,30 @@ static const struct {
 	const char *name;
 	uintptr_t (*make)(const struct scene *s);
 } kinds[] = {
-	{ "size", overrun },	{ "used", overrun_used }, { "fd", link_forward },
-	{ "bk", link_back },	{ "prev", prev_size },	  { "top", top_size },
-	{ "fastbin", fastbin }, { "loop", fastbin_loop }, { "info", heap_info },
-	{ "ring", ring },	{ "none", none },
+	{ "size", overrun },
+	{ "used", overrun_used },
+	{ "fd", link_forward },
+	{ "bk", link_back },
+	{ "prev", prev_size },
+	{ "top", top_size },
+	{ "fastbin", fastbin },
+	{ "loop", fastbin_loop },
+	{ "info", heap_info },
+	{ "ring", ring },
+	{ "none", none },
+	{ "cycle", cycle },
+	{ "cache", cache_wild },
+	{ "cache-loop", cache_loop },
+	{ "info-cycle", heap_cycle },
+	{ "ring-cycle", ring_cycle },
 };
 
 static void set_scene(struct scene *s)
 {
 	void *small[CACHED + 1];
 
+	/* the cache itself is made with the first malloc, since 2.43 with the first free */
+	malloc_once(SMALL);
 	for (int i = 0; i <= CACHED; i++)
 		small[i] = malloc(SMALL);
 	s->keep = malloc(BLOCK);
@@ -126,10 +191,11 @@ static void set_scene(struct scene *s)
 	if (!s->keep || !s->before || !s->freed || !s->behind)
 		wrong("no memory");
 	free(s->freed);
-	/* the cache takes seven, the next one goes into a fastbin */
+	/* the cache takes them, the last one goes into a fastbin */
 	for (int i = 0; i <= CACHED; i++)
 		free(small[i]);
 	s->fast = small[CACHED];
+	s->cached = small[CACHED - 1];
 	memset(s->keep, 'k', BLOCK);
 }
 

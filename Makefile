@@ -4,7 +4,7 @@
 #   make            the program                      make test     install what is missing, build, run every test
 #   make demo       see it work in a minute          make lint     format check and static analysis
 #   make unit live  only the one kind of test        make static   ./heapmedic-static, for distroless images
-#   make test-roots tests on processes of Debian 11, 12, 13 and sid, in roots made by debootstrap (some minutes)
+#   make test-glibcs  tests on processes of Debian 11, 12, 13 and sid (glibc 2.31, 2.36, 2.41, 2.43), in roots made by debootstrap
 #   make torture    some twenty minutes (two CPUs) of everything that could harm a target; stops at the first harm
 #   make bench      how fast large processes are read, and what that costs: a table, and build/bench.json (some minutes)
 #   make fuzz       damaged and hostile input for every parser, SECONDS=60 in all (needs clang)
@@ -64,7 +64,7 @@ UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildca
 # Headers that are generated, so that the first build makes them before anything includes them.
 GEN_HDR := $(BUILD)/gen/mallctl_table.inc
 
-.PHONY: all test test-roots tests unit live torture bench victims demo lint format static install install-deps deps clean FORCE fuzz fuzz-seeds
+.PHONY: all test test-glibcs test-roots tests unit live torture bench victims demo lint format static install install-deps deps clean FORCE fuzz fuzz-seeds
 .SECONDARY:
 all: $(PROG)
 
@@ -157,8 +157,9 @@ torture: $(PROG) $(BUILD)/heapmedic-fault $(TORTURE_BIN) victims
 	@TORTURE=full $(RUN) $(TORTURE_BIN)
 
 # The same on processes of other releases, other versions of glibc; what these need of their own is built there.
-ROOT_TESTS := live/test_survive live/test_kill
-test-roots: $(PROG) $(BUILD)/heapmedic-fault $(ROOT_TESTS:%=$(BUILD)/tests/%)
+# ROOTS="bullseye sid" takes only these, ROOT_TESTS="live/test_agree" only this program.
+ROOT_TESTS := $(addprefix live/test_,agree arenas broken look predict survive) torture/test_kill
+test-roots test-glibcs: $(PROG) $(BUILD)/heapmedic-fault $(ROOT_TESTS:%=$(BUILD)/tests/%)
 	@HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) scripts/test-roots.sh $(BUILD) $(ROOT_TESTS:%=$(BUILD)/tests/%)
 
 # ---- seeds that are built: ELF files, and memory with such files in it
@@ -241,7 +242,7 @@ $(VICTIMS)/musl: tests/victims/single.c tests/victims/victim.h | $(DEPS)
 $(VICTIMS)/static: tests/victims/eight.c
 $(VICTIMS)/cachedstatic: tests/victims/cached.c
 $(VICTIMS)/shapesstatic: tests/victims/shapes.c
-$(VICTIMS)/static $(VICTIMS)/cachedstatic $(VICTIMS)/shapesstatic: tests/victims/victim.h | $(DEPS)
+$(VICTIMS)/static $(VICTIMS)/cachedstatic $(VICTIMS)/shapesstatic: $(wildcard tests/victims/*.h) | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -static -o $@ $(filter %.c,$^)

@@ -34,14 +34,21 @@ make_root() { # RELEASE DIRECTORY
 	return 1
 }
 
+build() { # ROOT NAME SOURCE [FLAG]
+	[ "$1/victims/$2" -nt "$1/src/$3.c" ] && [ "$1/victims/$2" -nt "$newest" ] && return 0
+	# shellcheck disable=SC2086
+	chroot "$1" gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -pthread ${4:-} -o "/victims/$2" "/src/$3.c" -ldl -lrt -lm
+}
+
 # The victims that need nothing but libc, with the release's own compiler.
-build_victims() { # DIRECTORY
-	mkdir -p "$1/src" "$1/victims" && cp tests/victims/*.c tests/victims/*.h "$1/src/" || return 1
+build_victims() { # ROOT
+	mkdir -p "$1/src" "$1/victims" && cp -p tests/victims/*.c tests/victims/*.h "$1/src/" || return 1
+	newest=$(ls -t "$1"/src/*.h | head -n 1)
 	for source in "$1"/src/*.c; do
 		name=$(basename "$source" .c)
-		[ "$1/victims/$name" -nt "$source" ] ||
-			chroot "$1" gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -pthread -o "/victims/$name" "/src/$name.c" -ldl -lrt -lm || return 1
+		build "$1" "$name" "$name" || return 1
 	done
+	build "$1" static eight -static && build "$1" shapesstatic shapes -static && build "$1" cachedstatic cached -static
 }
 
 for release in ${ROOTS:-bullseye bookworm trixie sid}; do

@@ -19,6 +19,14 @@
 #include <sys/wait.h>
 
 #define NR_FUTEX_WAITV 449
+#if !__GLIBC_PREREQ(2, 35)
+/* What the C library of 2.35 brings. */
+static int epoll_pwait2(int fd, struct epoll_event *ev, int n, const struct timespec *ts,
+			const sigset_t *set)
+{
+	return (int)syscall(441, fd, ev, n, ts, set, (size_t)8);
+}
+#endif
 
 /* What a call that should have timed out came to. */
 static int timed_out(long rc, int want_rc, int want_errno)

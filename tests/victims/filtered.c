@@ -23,12 +23,17 @@
 
 #include "victim.h"
 
+/* Its bits have other names in newer headers. */
 #ifndef PR_SET_MDWE
-#define PR_SET_MDWE	      65
-#define MDWE_REFUSE_EXEC_GAIN 1
+#define PR_SET_MDWE 65
 #endif
-#ifndef MDWE_NO_INHERIT
-#define MDWE_NO_INHERIT 2
+enum { REFUSE_EXEC_GAIN = 1, NO_INHERIT = 2 };
+/* An older C library does not know their numbers. */
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
 #endif
 #ifndef SECCOMP_RET_KILL_PROCESS
 #define SECCOMP_RET_KILL_PROCESS 0x80000000U
@@ -187,10 +192,10 @@ static void *idle(void *arg)
 
 static void set_up(int argc, char **argv)
 {
-	unsigned long mdwe = MDWE_REFUSE_EXEC_GAIN;
+	unsigned long mdwe = REFUSE_EXEC_GAIN;
 
 	if (victim_option(argc, argv, "mdwe-no-inherit"))
-		mdwe |= MDWE_NO_INHERIT;
+		mdwe |= NO_INHERIT;
 	if (victim_option(argc, argv, "wx"))
 		filter_write_execute();
 	else if (victim_option(argc, argv, "listed"))

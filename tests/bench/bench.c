@@ -160,7 +160,7 @@ static double seconds_of(const struct timeval *t)
 static struct sample run(pid_t pid, const char *const *argv, char **text)
 {
 	const char *args[10] = { "heapmedic", "-p" };
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), out = null, status;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), out = null, status = 0;
 	FILE *f = text ? tmpfile() : NULL;
 	uint64_t start = now_ns();
 	struct rusage ru;
@@ -293,8 +293,8 @@ static const char *judge(const struct row *r, char *text, size_t size)
 
 	sorted(r, offsetof(struct sample, seconds), t);
 	sorted(r, offsetof(struct sample, peak_mib), mib);
-	snprintf(text, size, "%s%s%s%s", rate && rate < 1 ? " slow" : "",
-		 r->scene->most && t[ROUNDS / 2] > r->scene->most ? " slow" : "",
+	snprintf(text, size, "%s%s%s%s", rate > 0 && rate < 1 ? " slow" : "",
+		 r->scene->most > 0 && t[ROUNDS / 2] > r->scene->most ? " slow" : "",
 		 mib[ROUNDS - 1] > MEMORY_MIB ? " memory" : "",
 		 r->more.tables_kib || r->more.rss_kib || r->more.faults ? " touched" : "");
 	return text;
@@ -315,7 +315,7 @@ static void show(const struct row *r, unsigned number)
 	sorted(r, offsetof(struct sample, cpu), cpu);
 	sorted(r, offsetof(struct sample, peak_mib), mib);
 	snprintf(name, sizeof(name), "%s %u", r->scene->shape, number);
-	if (rate_of(r))
+	if (rate_of(r) > 0)
 		snprintf(rate, sizeof(rate), "%.1f GB/s", rate_of(r));
 	printf("%-16s %6.1f G  %-14s %6.1f ms %8.1f..%-8.1f %6.1f ms %9s %5.1f MiB %+4lld KiB "
 	       "%+4lld KiB%s\n",

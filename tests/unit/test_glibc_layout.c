@@ -31,7 +31,7 @@ static const struct field state_fields[] = {
 	{ "attached", 8, 1, SINCE(23) },
 	{ "system_mem", 8, 1, ALL },
 	{ "max_system_mem", 8, 1, ALL },
-	{ NULL },
+	{ .name = NULL },
 };
 
 static const struct field par_fields[] = {
@@ -56,13 +56,13 @@ static const struct field par_fields[] = {
 	{ "tcache_max_bytes", 8, 1, SINCE(26) },
 	{ "tcache_count", 8, 1, SINCE(26) },
 	{ "tcache_unsorted_limit", 8, 1, SINCE(26) },
-	{ NULL },
+	{ .name = NULL },
 };
 
 static const struct field tcache_fields[] = {
 	{ "counts of bytes", 1, 64, 26, 29 },	   { "counts", 2, 64, 30, 41 },
 	{ "free slots", 2, 76, SINCE(42) },	   { "entries", 8, 64, 26, 41 },
-	{ "large entries too", 8, 76, SINCE(42) }, { NULL },
+	{ "large entries too", 8, 76, SINCE(42) }, { .name = NULL },
 };
 
 static const struct field heap_info_fields[] = {
@@ -72,7 +72,7 @@ static const struct field heap_info_fields[] = {
 	{ "mprotect_size", 8, 1, ALL },
 	{ "pagesize", 8, 1, SINCE(35) },
 	{ "pad", 8, 1, SINCE(35) },
-	{ NULL },
+	{ .name = NULL },
 };
 
 /* Where the field of that name begins; NULL: how long all of it is. GLIBC_NONE if there is none. */

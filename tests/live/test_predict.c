@@ -244,9 +244,6 @@ EXACT(thp_a_part_locked, .shape = "lockpart", .env = THP, .least = 30 * MIB, .lo
 EXACT(thp_foreign_sbrk, .shape = "foreign", .env = THP, .least = 30 * MIB)
 EXACT(thp_arenas, .shape = "arenas", .env = THP, .least = 95 * MIB)
 EXACT(thp_pad, .shape = "top", .env = THP, .pad = "1M", .least = 50 * MIB)
-/* Without a pool of huge pages too: no break, heaps of 8 MiB. */
-EXACT(hugetlb_ranges, .shape = "pins", .env = HUGETLB, .least = 40 * MIB)
-EXACT(hugetlb_arenas, .shape = "arenas", .env = HUGETLB, .least = 50 * MIB)
 /* ---- what this machine may or may not give */
 
 static bool file_says(const char *path, const char *want)
@@ -283,8 +280,7 @@ ALWAYS(thp_always_top, .shape = "top", .least = 50 * MIB)
 ALWAYS(thp_always_arenas, .shape = "arenas", .least = 95 * MIB)
 ALWAYS(thp_always_many_ranges, .shape = "ranges", .least = 30 * MIB)
 
-/* Pages of the pool are in no RSS, and madvise(2) refuses ranges that do not begin with one. */
-static void pool(const struct subject *s, long pages)
+static long free_huge_pages(void)
 {
 	char line[128];
 	long have = 0;
@@ -295,6 +291,36 @@ static void pool(const struct subject *s, long pages)
 			break;
 	if (f)
 		fclose(f);
+	return have;
+}
+
+/* Without a pool of huge pages too: no break, heaps of 8 MiB. */
+static void no_pool(const struct subject *s)
+{
+	if (free_huge_pages())
+		cr_skip_test("there are huge pages in the pool: see hugetlb_pool");
+	exact(s);
+}
+
+Test(predict, hugetlb_ranges, .timeout = 120)
+{
+	const struct subject s = { .shape = "pins", .env = HUGETLB, .least = 40 * MIB };
+
+	no_pool(&s);
+}
+
+Test(predict, hugetlb_arenas, .timeout = 120)
+{
+	const struct subject s = { .shape = "arenas", .env = HUGETLB, .least = 50 * MIB };
+
+	no_pool(&s);
+}
+
+/* Pages of the pool are in no RSS, and madvise(2) refuses ranges that do not begin with one. */
+static void pool(const struct subject *s, long pages)
+{
+	const long have = free_huge_pages();
+
 	if (have < pages)
 		cr_skip_test("%ld huge pages in the pool, %ld would do (vm.nr_hugepages)", have,
 			     pages);

@@ -41,6 +41,8 @@ static void watcher_start(struct watcher *w, pid_t target, const char *option)
 	cr_assert_neq(w->pid, -1, "fork: %s", strerror(errno));
 	if (w->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* what a shell starts in the background ignores it, and heapmedic leaves that so */
+		signal(SIGINT, SIG_DFL);
 		/* a signal in the middle of a look for leaks can hang that */
 		if (getenv("ASAN_OPTIONS"))
 			setenv("ASAN_OPTIONS", "detect_leaks=0", 1);

@@ -43,7 +43,10 @@ build() { # ROOT NAME SOURCE [FLAG]
 # The victims that need nothing but libc, with the release's own compiler.
 build_victims() { # ROOT
 	mkdir -p "$1/src" "$1/victims" && cp -p tests/victims/*.c tests/victims/*.h "$1/src/" || return 1
-	newest=$(ls -t "$1"/src/*.h | head -n 1)
+	newest=
+	for header in "$1"/src/*.h; do
+		{ [ -n "$newest" ] && [ ! "$header" -nt "$newest" ]; } || newest=$header
+	done
 	for source in "$1"/src/*.c; do
 		name=$(basename "$source" .c)
 		build "$1" "$name" "$name" || return 1

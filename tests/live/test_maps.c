@@ -335,9 +335,16 @@ static void try_glibc(const char *name, long long unclaimed)
 
 	victim_start_named(&v, name, NULL, NULL);
 	state_take(&v, &before);
-	ask(&a, v.pid);
-	check_sums(&a);
-	cr_assert_eq(stacks_of(&a), (long long)before.threads - 1);
+	/* of a thread that runs just now nobody can see where its stack is */
+	for (int i = 0;; i++) {
+		ask(&a, v.pid);
+		check_sums(&a);
+		if (stacks_of(&a) == (long long)before.threads - 1)
+			break;
+		cr_assert_lt(stacks_of(&a), before.threads);
+		cr_assert_lt(i, 100, "%lld stacks", stacks_of(&a));
+		answer_end(&a);
+	}
 	about("unclaimed", resident(&a, "unclaimed"), 0, unclaimed);
 	check_untouched(&v, &before, STATE_EXACT);
 	check_against_info(&a, v.pid);

@@ -83,7 +83,7 @@ static json_t *thread_named(json_t *o, const char *name)
 
 static json_t *worker(json_t *o, int i)
 {
-	char name[16];
+	char name[24];
 
 	snprintf(name, sizeof(name), "%s", json_text(o, "comm"));
 

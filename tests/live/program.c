@@ -41,7 +41,7 @@ static void become(const struct run_opts *o, const char *const *args, const int 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* LeakSanitizer stops a process at its end to look at it; killed then, it would stay
 	 * stopped. */
-	if ((o->kill_after_ns || o->interrupted) && getenv("ASAN_OPTIONS"))
+	if ((o->kill_after_ns || o->interrupted || o->may_not_trace) && getenv("ASAN_OPTIONS"))
 		setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 	if (o->nobody && (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
 			  setresuid(65534, 65534, 65534)))

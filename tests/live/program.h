@@ -27,6 +27,7 @@ struct run_opts {
 	/* It is sent signals from outside: one in the middle of a sanitizer's look for leaks can
 	 * hang that. */
 	bool interrupted;
+	bool may_not_trace;  /* as such a look does */
 	const char *program; /* another one, found in $PATH; NULL: heapmedic */
 };
 

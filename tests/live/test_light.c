@@ -117,7 +117,7 @@ static void look(pid_t pid, const char *const words[4])
 	char number[16], filter[512];
 	const char *args[] = { "ptrace", "--",	   NULL,     "-p",     number,
 			       words[0], words[1], words[2], words[3], NULL };
-	const struct run_opts o = { .program = filter };
+	const struct run_opts o = { .program = filter, .may_not_trace = true };
 	struct run r;
 
 	args[2] = getenv("HEAPMEDIC") ? getenv("HEAPMEDIC") : "./heapmedic";
@@ -171,7 +171,7 @@ Test(light, arenas_of_threads, .timeout = 120)
 /* It holds a thread: that is what the filter and the trace tell. */
 Test(light, a_call_is_noticed, .timeout = 120)
 {
-	const struct run_opts o = { .program = victim_path("filtered") };
+	const struct run_opts o = { .program = victim_path("filtered"), .may_not_trace = true };
 	const char *args[] = {
 		"ptrace", "--", getenv("HEAPMEDIC") ? getenv("HEAPMEDIC") : "./heapmedic",
 		"-p",	  NULL, "trim",

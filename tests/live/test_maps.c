@@ -341,7 +341,7 @@ static void try_glibc(const char *name, long long unclaimed)
 		check_sums(&a);
 		if (stacks_of(&a) == (long long)before.threads - 1)
 			break;
-		cr_assert_lt(stacks_of(&a), before.threads);
+		cr_assert_lt(stacks_of(&a), (long long)before.threads);
 		cr_assert_lt(i, 100, "%lld stacks", stacks_of(&a));
 		answer_end(&a);
 	}

@@ -79,17 +79,6 @@ static bool read_pthread(struct reader *r, uint64_t tcb)
 	return self[0] == tcb && self[2] == tcb;
 }
 
-static pid_t inner_tid(const struct target *t, pid_t tid)
-{
-	struct proc_status st;
-	char path[48];
-
-	snprintf(path, sizeof(path), "task/%d/status", (int)tid);
-	if (status_read(t->procfd, path, &st) || st.nspid_len == 0)
-		return tid;
-	return st.nspid[st.nspid_len - 1];
-}
-
 static int add_pthread(struct reader *r, uint64_t tcb, bool cached)
 {
 	struct stack s = { .exact = true };
@@ -247,7 +236,7 @@ static int from_threads(struct reader *r, struct diag *d)
 		return err;
 	for (size_t i = 0; !err && i < list.n; i++)
 		if (list.v[i].tid != r->t->pid)
-			err = add_thread(r, &list.v[i], inner_tid(r->t, list.v[i].tid));
+			err = add_thread(r, &list.v[i], thread_inner_tid(r->t, list.v[i].tid));
 	if (err)
 		diag_internal(d, err, "the list of stacks");
 	if (!r->out->main_tcb)
@@ -259,7 +248,9 @@ static int from_threads(struct reader *r, struct diag *d)
 int stacks_read(const struct target *t, const struct maps *maps, const struct modules *mods,
 		struct stacks *out, struct diag *d)
 {
-	struct reader r = { .t = t, .maps = maps, .out = out, .main_tid = inner_tid(t, t->pid) };
+	struct reader r = {
+		.t = t, .maps = maps, .out = out, .main_tid = thread_inner_tid(t, t->pid)
+	};
 	int err;
 
 	memset(out, 0, sizeof(*out));

@@ -312,8 +312,7 @@ static const char *call_reason(const struct target *t, struct thread *th)
 	return NULL;
 }
 
-/* tid as the target's innermost pid namespace counts; tid itself where it is ours. */
-static pid_t inner_tid(const struct target *t, pid_t tid)
+pid_t thread_inner_tid(const struct target *t, pid_t tid)
 {
 	struct proc_status st;
 	char path[48];
@@ -347,7 +346,7 @@ static void judge(const struct target *t, const struct maps *maps, const struct 
 
 	for (size_t i = 0; i < list->n; i++) {
 		struct thread *th = &list->v[i];
-		pid_t nstid = nested ? inner_tid(t, th->tid) : th->tid;
+		pid_t nstid = nested ? thread_inner_tid(t, th->tid) : th->tid;
 		const char *no = state_reason(th->state);
 
 		if (!no)
@@ -440,7 +439,7 @@ int threads_locate(const struct target *t, const struct modules *mods, struct th
 		if (th->tp)
 			continue;
 		left--;
-		tid = inner_tid(t, th->tid);
+		tid = thread_inner_tid(t, th->tid);
 		th->tp = tcb_find_listed(&finder, l.stack_used, l.link_offset, tid);
 		if (!th->tp)
 			th->tp = tcb_find_listed(&finder, l.stack_list, l.link_offset, tid);

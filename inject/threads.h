@@ -40,6 +40,9 @@ struct threads {
 HM_MUST_CHECK int threads_read(const struct target *t, struct threads *out, struct diag *d);
 /* One of them. -ESRCH if there is none of that tid, or another errno. */
 HM_MUST_CHECK int thread_read(const struct target *t, pid_t tid, struct thread *out);
+/* tid as the target's innermost pid namespace counts (NSpid, proc(5)); tid itself where it is ours,
+ * or cannot be read. */
+pid_t thread_inner_tid(const struct target *t, pid_t tid);
 void threads_free(struct threads *t);
 /*
  * Ranks and sorts, best candidate first: threads that own a glibc arena before those that do not;

@@ -143,16 +143,6 @@ int heap_glibc(pid_t pid)
 	return minor;
 }
 
-bool heap_warned(json_t *o, const char *code)
-{
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(json_at(o, "warnings"), i,
-			   row) if (!strcmp(json_text(row, "code"), code)) return true;
-	return false;
-}
-
 json_t *heap_fact(json_t *o, const char *name)
 {
 	json_t *v = json_object_get(json_at(o, "result"), name);

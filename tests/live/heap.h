@@ -14,8 +14,6 @@ json_t *heap_ask(pid_t pid, const char *command, const char *more);
 json_t *heap_arena(json_t *o, long long index);
 /* Does a row, or the total, carry this flag? */
 bool heap_flag(json_t *row, const char *name);
-/* Is there a warning with this code? */
-bool heap_warned(json_t *o, const char *code);
 /* A fact of an answer of `facts`, whose name has dots in it; json_null() where it is not known. */
 json_t *heap_fact(json_t *o, const char *name);
 long long heap_fact_int(json_t *o, const char *name);

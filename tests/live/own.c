@@ -181,8 +181,8 @@ void own_check(struct victim *v)
 	own_check_arenas(&own, o);
 	json_decref(o);
 	o = heap_ask(v->pid, "facts", NULL);
-	cr_assert(!heap_warned(o, "moving") && !heap_warned(o, "partial") &&
-		  !heap_warned(o, "damaged-heap"));
+	cr_assert(!json_warned(o, "moving") && !json_warned(o, "partial") &&
+		  !json_warned(o, "damaged-heap"));
 	own_check_facts(&own, o);
 	json_decref(o);
 	o = heap_ask(v->pid, "maps", NULL);

@@ -277,3 +277,16 @@ bool json_bool(json_t *o, const char *path)
 	cr_assert(json_is_boolean(v), "%s is not true or false", path);
 	return json_is_true(v);
 }
+
+bool json_warned(json_t *o, const char *code)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_at(o, "warnings"), i, row)
+	{
+		if (!strcmp(json_text(row, "code"), code))
+			return true;
+	}
+	return false;
+}

@@ -56,5 +56,7 @@ size_t run_lines(const struct run *r);
 long long json_int(json_t *o, const char *path);
 const char *json_text(json_t *o, const char *path);
 bool json_bool(json_t *o, const char *path);
+/* Is a warning with that code in this answer? */
+bool json_warned(json_t *o, const char *code);
 json_t *json_at(json_t *o, const char *path);
 #endif

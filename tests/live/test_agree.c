@@ -129,8 +129,8 @@ static void check_pulse_facts(json_t *o, json_t *quiet, struct seen *seen)
 {
 	long long more = heap_fact_int(o, "glibc.in_use") - json_int(quiet, "result.total.in_use");
 
-	cr_assert(!heap_warned(o, "damaged-heap"));
-	if (heap_warned(o, "moving"))
+	cr_assert(!json_warned(o, "damaged-heap"));
+	if (json_warned(o, "moving"))
 		return;
 	seen->facts++;
 	cr_assert(is_pulse(more, THREADS * BLOCKS), "%lld bytes more in use, and no warning", more);

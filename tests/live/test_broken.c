@@ -73,7 +73,7 @@ static void see_arenas(const struct victim *v, const struct scene *s)
 		damaged += flag;
 	}
 	cr_assert_eq(damaged, s->where == LISTS, "%s %s: %u rows", s->kind, s->place, damaged);
-	cr_assert_eq(heap_warned(o, "damaged-heap"), s->where == RING);
+	cr_assert_eq(json_warned(o, "damaged-heap"), s->where == RING);
 	cr_assert_eq(heap_flag(json_at(o, "result.total"), "cut"), s->where != CACHE);
 	json_decref(o);
 }
@@ -98,8 +98,8 @@ static void see_threads(const struct victim *v, const struct scene *s)
 	json_decref(o);
 	o = soon(v->pid, "facts", 0);
 	cr_assert_eq(json_is_null(heap_fact(o, "glibc.tcache")), cache);
-	cr_assert_eq(heap_warned(o, "damaged-heap"), s->where != CACHE);
-	cr_assert_eq(heap_warned(o, "partial"), s->where != CACHE);
+	cr_assert_eq(json_warned(o, "damaged-heap"), s->where != CACHE);
+	cr_assert_eq(json_warned(o, "partial"), s->where != CACHE);
 	json_decref(o);
 }
 
@@ -123,7 +123,7 @@ static void see_memory(const struct victim *v, const struct scene *s)
 	json_decref(o);
 	o = soon(v->pid, "diagnose", 0);
 	cr_assert_eq(sum_of_rows(o), rss);
-	cr_assert_eq(heap_warned(o, "damaged-heap"), s->where != CACHE);
+	cr_assert_eq(json_warned(o, "damaged-heap"), s->where != CACHE);
 	json_decref(o);
 }
 
@@ -225,7 +225,7 @@ static long long count_arenas(pid_t pid, long long before)
 		seen[index] = true;
 		cr_assert(!heap_flag(row, "damaged"), "arena %lld", index);
 	}
-	cr_assert(!heap_warned(o, "damaged-heap"));
+	cr_assert(!json_warned(o, "damaged-heap"));
 	n = json_int(o, "result.total.arenas");
 	cr_assert(n >= before || heap_flag(json_at(o, "result.total"), "moving"),
 		  "%lld arenas, before %lld", n, before);

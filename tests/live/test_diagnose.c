@@ -61,19 +61,6 @@ static json_t *advice(json_t *o, const char *action, const char *text)
 	return NULL;
 }
 
-static bool warned(json_t *o, const char *code)
-{
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(json_at(o, "warnings"), i, row)
-	{
-		if (!strcmp(json_text(row, "code"), code))
-			return true;
-	}
-	return false;
-}
-
 static void check_rows(json_t *o)
 {
 	static const char *const origins[] = { "kernel", "passive", "called" };
@@ -336,8 +323,8 @@ Test(diagnose, damaged_heap)
 
 	victim_start_named(&v, "damaged", "size", "main");
 	o = diagnose(&v, "healthy");
-	cr_assert(warned(o, "damaged-heap"));
-	cr_assert(warned(o, "partial"));
+	cr_assert(json_warned(o, "damaged-heap"));
+	cr_assert(json_warned(o, "partial"));
 	cr_assert_null(advice(o, "trim", ""));
 	cr_assert_not_null(advice(o, "restart", "the heap is damaged"));
 	json_decref(o);
@@ -591,7 +578,7 @@ Test(diagnose, jemalloc_is_not_asked_when_passive)
 	cr_assert_str_eq(json_text(o, "result.verdict"), "undecided", "%s",
 			 json_text(o, "result.summary"));
 	cr_assert_not_null(strstr(json_text(o, "result.summary"), "only a call could ask"));
-	cr_assert(warned(o, "not-asked"));
+	cr_assert(json_warned(o, "not-asked"));
 	cr_assert_str_eq(row_of(o, "jemalloc", "origin"), "passive");
 	cr_assert_str_eq(row_of(o, "jemalloc", "detail"), "not asked");
 	cr_assert(json_is_null(fact(o, "jemalloc.allocated")));

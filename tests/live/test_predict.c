@@ -90,16 +90,6 @@ static long long heap_bytes(pid_t pid)
 	return sum;
 }
 
-static bool warned(json_t *o, const char *code)
-{
-	json_t *w;
-	size_t i;
-
-	json_array_foreach(json_at(o, "warnings"), i,
-			   w) if (!strcmp(json_text(w, "code"), code)) return true;
-	return false;
-}
-
 static json_t *trim(struct run *r, const struct victim *v, const char *pad, bool dry)
 {
 	char pid[16];
@@ -173,10 +163,10 @@ static void exact(const struct subject *s)
 	else
 		cr_assert_eq(planned, 0, "%s: %lld", s->shape, planned);
 	for (int i = 0; i < 2; i++) {
-		cr_assert_eq(warned(o[i], "locked"), s->locked, "%s: %s", s->shape, r[i].out);
-		cr_assert_eq(warned(o[i], "hugetlb"), s->pool, "%s: %s", s->shape, r[i].out);
-		cr_assert(!warned(o[i], "heap-moving") && !warned(o[i], "heap-partial"), "%s: %s",
-			  s->shape, r[i].out);
+		cr_assert_eq(json_warned(o[i], "locked"), s->locked, "%s: %s", s->shape, r[i].out);
+		cr_assert_eq(json_warned(o[i], "hugetlb"), s->pool, "%s: %s", s->shape, r[i].out);
+		cr_assert(!json_warned(o[i], "heap-moving") && !json_warned(o[i], "heap-partial"),
+			  "%s: %s", s->shape, r[i].out);
 	}
 	o[2] = trim(&r[2], &v, s->pad, false);
 	/* but for that page, which is free again now */
@@ -366,7 +356,7 @@ Test(predict, busy_heap_is_told_as_about, .timeout = 120)
 		struct run r;
 		json_t *o = trim(&r, &v, NULL, i % 2);
 
-		moving += warned(o, "heap-moving");
+		moving += json_warned(o, "heap-moving");
 		json_int(o, "result.predicted_bytes");
 		json_decref(o);
 		run_free(&r);

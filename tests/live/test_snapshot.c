@@ -719,19 +719,6 @@ Test(diff, retained)
 	place_end(&p);
 }
 
-static bool warned(json_t *o, const char *code)
-{
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(json_at(o, "warnings"), i, row)
-	{
-		if (!strcmp(json_text(row, "code"), code))
-			return true;
-	}
-	return false;
-}
-
 Test(diff, other_order_other_process)
 {
 	struct victim v, w;
@@ -745,14 +732,14 @@ Test(diff, other_order_other_process)
 	step(&v, 'a');
 	run_ok(v.pid, "snapshot", p.b, NULL);
 	o = diff(p.b, p.a);
-	cr_assert(warned(o, "wrong-order"));
-	cr_assert_not(warned(o, "other-process"));
+	cr_assert(json_warned(o, "wrong-order"));
+	cr_assert_not(json_warned(o, "other-process"));
 	cr_assert_lt(json_number_value(json_at(o, "result.seconds")), 0);
 	cr_assert_lt(json_int(o, "result.total.delta_bytes"), -STEP + MIB);
 	json_decref(o);
 	run_ok(w.pid, "snapshot", p.b, NULL);
 	o = diff(p.a, p.b);
-	cr_assert(warned(o, "other-process"));
+	cr_assert(json_warned(o, "other-process"));
 	json_decref(o);
 	victim_stop(&v);
 	victim_stop(&w);

@@ -51,19 +51,37 @@ static const char *fault_program(void)
 	return path ? path : "build/heapmedic-fault";
 }
 
-static bool crash(struct patient *p, const struct run_opts *o, const char *words)
+/* Runs it to where it is killed; false if it has come to its end before, with exit 0. */
+static bool is_killed(const struct run_opts *o, const char *const *args)
 {
-	struct crash_args a;
 	struct run r;
 	bool killed;
-	size_t before = p->now.our_regions;
 
-	crash_args(&a, p, words);
-	run_with(&r, o, a.v);
+	run_with(&r, o, args);
 	killed = r.sig == SIGKILL;
 	if (!killed)
 		run_expect(&r, 0);
 	run_free(&r);
+	return killed;
+}
+
+bool crash_run_at(unsigned point, const char *const *args)
+{
+	const struct run_opts o = { .program = fault_program() };
+	char text[16];
+	bool killed;
+
+	snprintf(text, sizeof(text), "%u", point);
+	setenv("HEAPMEDIC_KILL_AT", text, 1);
+	killed = is_killed(&o, args);
+	unsetenv("HEAPMEDIC_KILL_AT");
+	return killed;
+}
+
+static bool look_after(struct patient *p, bool killed)
+{
+	size_t before = p->now.our_regions;
+
 	p->crashes += killed;
 	patient_check(p);
 	p->with_rest += p->now.our_regions > before;
@@ -72,22 +90,19 @@ static bool crash(struct patient *p, const struct run_opts *o, const char *words
 
 bool crash_at(struct patient *p, unsigned point, const char *words)
 {
-	const struct run_opts o = { .program = fault_program() };
-	char text[16];
-	bool killed;
+	struct crash_args a;
 
-	snprintf(text, sizeof(text), "%u", point);
-	setenv("HEAPMEDIC_KILL_AT", text, 1);
-	killed = crash(p, &o, words);
-	unsetenv("HEAPMEDIC_KILL_AT");
-	return killed;
+	crash_args(&a, p, words);
+	return look_after(p, crash_run_at(point, a.v));
 }
 
 bool crash_after(struct patient *p, uint64_t ns, const char *words)
 {
 	const struct run_opts o = { .kill_after_ns = ns ? ns : 1 };
+	struct crash_args a;
 
-	return crash(p, &o, words);
+	crash_args(&a, p, words);
+	return look_after(p, is_killed(&o, a.v));
 }
 
 /* The oldest is enough: it is the first to go. */

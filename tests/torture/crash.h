@@ -40,6 +40,9 @@ struct crash_args {
 /* words as in "--via direct --thread MAIN trim", where MAIN is the victim's first thread. */
 void crash_args(struct crash_args *a, const struct patient *p, const char *words);
 
+/* A run with these arguments (NULL ends them) that is killed in front of request `point`; false if
+ * it has come to its end before, with exit 0. */
+bool crash_run_at(unsigned point, const char *const *args);
 /*
  * Runs it and kills it in front of the request `point` (from 1) that touches the target; false if
  * it has come to its end before, with exit 0. Then patient_check.

@@ -18,6 +18,7 @@
 #include "../live/program.h"
 #include "../live/victim.h"
 #include "../victims/blocked.h"
+#include "crash.h"
 #include "torture.h"
 
 /*
@@ -80,12 +81,9 @@ static void stop_and_continue(const struct victim *v)
 
 static bool warned(const struct run *r, pid_t pid, const char *command, const char *code)
 {
-	json_t *o = run_json(r, 0, pid, command), *w;
-	bool found = false;
-	size_t i;
+	json_t *o = run_json(r, 0, pid, command);
+	bool found = json_warned(o, code);
 
-	json_array_foreach(json_at(o, "warnings"), i, w) found |=
-		strcmp(json_text(w, "code"), code) == 0;
 	json_decref(o);
 	return found;
 }
@@ -320,24 +318,12 @@ Test(blocked, no_other_choice_than_a_timeout_of_a_socket, .timeout = 300)
 
 static bool killed_at(unsigned point, pid_t pid, pid_t thread)
 {
-	const char *fault = getenv("HEAPMEDIC_FAULT");
-	const struct run_opts o = { .program = fault ? fault : "build/heapmedic-fault" };
-	char at[16], target[16], tid[16];
+	char target[16], tid[16];
 	const char *const args[] = { "-p", target, "--thread", tid, "trim", NULL };
-	struct run r;
-	bool killed;
 
-	snprintf(at, sizeof(at), "%u", point);
 	snprintf(target, sizeof(target), "%d", pid);
 	snprintf(tid, sizeof(tid), "%d", thread);
-	setenv("HEAPMEDIC_KILL_AT", at, 1);
-	run_with(&r, &o, args);
-	unsetenv("HEAPMEDIC_KILL_AT");
-	killed = r.sig == SIGKILL;
-	if (!killed)
-		run_expect(&r, 0);
-	run_free(&r);
-	return killed;
+	return crash_run_at(point, args);
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "../live/program.h"
 #include "../live/victim.h"
 #include "asking.h"
+#include "crash.h"
 #include "torture.h"
 
 static const char *const filtered_calls[] = {
@@ -61,31 +62,17 @@ Test(filters, seccomp_each_call_and_action, .timeout = 3600)
 
 static unsigned killed_at_points(struct victim *v, unsigned step)
 {
-	const char *fault = getenv("HEAPMEDIC_FAULT");
-	const struct run_opts o = { .program = fault ? fault : "build/heapmedic-fault" };
-	char pid[16], point[16];
+	char pid[16];
 	const char *args[] = { "-p", pid, "trim", NULL };
 	unsigned n = 0;
 
 	snprintf(pid, sizeof(pid), "%d", v->pid);
-	for (unsigned at = 1 + (unsigned)getpid() % step;; at += step) {
-		struct run r;
-		bool killed;
-
-		snprintf(point, sizeof(point), "%u", at);
-		setenv("HEAPMEDIC_KILL_AT", point, 1);
-		run_with(&r, &o, args);
-		unsetenv("HEAPMEDIC_KILL_AT");
-		killed = r.sig == SIGKILL;
-		if (!killed)
-			run_expect(&r, 0);
-		run_free(&r);
-		if (!killed)
-			return n;
+	for (unsigned at = 1 + (unsigned)getpid() % step; crash_run_at(at, args); at += step) {
 		n++;
 		sleep_ns(1000000);
 		victim_check(v);
 	}
+	return n;
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "../inject/pages.h"
 #include "../inject/peek.h"
 #include "../inject/stacks.h"
 #include "glibc_arena.h"
@@ -14,7 +15,6 @@
 #include "hotspot.h"
 #include "owners_glibc.h"
 
-#define PAGE	    4096ULL
 #define SMALL	    ((uint64_t)256 << 10) /* the loader's own allocations are not larger */
 #define PTHREAD_LEN 2304U		  /* struct pthread */
 
@@ -41,7 +41,7 @@ static int claim_bss(struct claimer *b, const struct module *mod)
 		if (seg[i].type != PT_LOAD || seg[i].memsz <= seg[i].filesz)
 			continue;
 		/* the rest of the file's last page is part of the file's mapping */
-		c.start = (mod->bias + seg[i].vaddr + seg[i].filesz + PAGE - 1) & ~(PAGE - 1);
+		c.start = pages_ceil(mod->bias + seg[i].vaddr + seg[i].filesz);
 		c.end = mod->bias + seg[i].vaddr + seg[i].memsz;
 		if (c.start < c.end)
 			err = claim_range(b, CLAIM_MODULE, &c);

@@ -9,23 +9,13 @@
 
 #include "elf.h"
 #include "mem.h"
+#include "pages.h"
 
-#define PAGE	    4096ULL
 #define PHNUM_MAX   512
 #define SPAN_MAX    ((uint64_t)1 << 40)
 #define USER_MAX    ((uint64_t)1 << 56)
 #define COPY_MAX    ((uint64_t)64 * 1024 * 1024)
 #define DYNAMIC_MAX ((uint64_t)64 * 1024)
-
-static uint64_t page_down(uint64_t a)
-{
-	return a & ~(PAGE - 1);
-}
-
-static uint64_t page_up(uint64_t a)
-{
-	return page_down(a + PAGE - 1);
-}
 
 static bool header_ok(const Elf64_Ehdr *eh)
 {
@@ -67,8 +57,8 @@ static int take_loads(struct image *im, uint64_t head)
 			continue;
 		if (p->p_vaddr > USER_MAX || p->p_memsz > SPAN_MAX)
 			return -EBADMSG;
-		if (!biased && p->p_offset < PAGE) {
-			im->bias = head - page_down(p->p_vaddr);
+		if (!biased && p->p_offset < PAGES_SIZE) {
+			im->bias = head - pages_floor(p->p_vaddr);
 			biased = true;
 		}
 		lo = p->p_vaddr < lo ? p->p_vaddr : lo;
@@ -80,8 +70,8 @@ static int take_loads(struct image *im, uint64_t head)
 	}
 	if (!biased || hi <= lo || hi - lo > SPAN_MAX)
 		return -EBADMSG;
-	im->start = im->bias + page_down(lo);
-	im->end = im->bias + page_up(hi);
+	im->start = im->bias + pages_floor(lo);
+	im->end = im->bias + pages_ceil(hi);
 	if (im->end <= im->start || im->end > USER_MAX)
 		return -EBADMSG;
 	if (xhi) {
@@ -101,7 +91,7 @@ static void take_readonly(struct image *im)
 	for (i = 0; i < im->n_ph; i++) {
 		const Elf64_Phdr *p = &im->ph[i];
 
-		at = im->bias + page_down(p->p_vaddr);
+		at = im->bias + pages_floor(p->p_vaddr);
 		if (p->p_type == PT_LOAD && p->p_memsz && (p->p_flags & PF_W) && at < w)
 			w = at;
 	}

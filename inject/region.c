@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "pages.h"
+
 /*
  * Base addresses: 0x6... so that neither programs (0x55..., 0x4...), the Go heap (0xc0...) nor
  * mmap's own area (0x7f...) is near. Bits 42 to 33 are random, bits 32 to 22 their check; a region
@@ -15,18 +17,12 @@
 #define RANDOM_BITS  10
 #define CHECK_SHIFT  22
 #define CHECK_BITS   11
-#define PAGE	     4096ULL
 
 #define STACK_LEN	 ((uint64_t)64 * 1024)	/* of the boot code */
 #define DIRECT_STACK_LEN ((uint64_t)256 * 1024) /* of direct calls */
 #define PROXY_STACK_LEN	 ((uint64_t)256 * 1024) /* of the proxy, without TLS */
 #define PROXY_OUT_LEN	 ((uint64_t)64 * 1024)	/* a FILE's buffer; overflows into the memfd */
 #define DIRECT_OUT_LEN	 ((uint64_t)1024 * 1024)
-
-static uint64_t page_up(uint64_t n)
-{
-	return (n + PAGE - 1) & ~(PAGE - 1);
-}
 
 void region_layout(struct region *r, uint64_t base, enum hm_mode mode, size_t text, size_t scratch,
 		   size_t tls)
@@ -36,24 +32,24 @@ void region_layout(struct region *r, uint64_t base, enum hm_mode mode, size_t te
 
 	memset(r, 0, sizeof(*r));
 	r->base = base;
-	r->text_len = page_up(text);
+	r->text_len = pages_ceil(text);
 	at += r->text_len;
 	r->stack = at;
 	r->stack_len = proxy ? STACK_LEN : DIRECT_STACK_LEN;
 	at += r->stack_len;
 	r->block = at;
-	at += page_up(sizeof(struct hm_block));
+	at += pages_ceil(sizeof(struct hm_block));
 	r->scratch = at;
-	r->scratch_len = page_up(scratch);
+	r->scratch_len = pages_ceil(scratch);
 	at += r->scratch_len;
 	r->out = at;
 	r->out_len = proxy ? PROXY_OUT_LEN : DIRECT_OUT_LEN;
 	at += r->out_len;
 	if (proxy) {
 		r->guard = at;
-		at += PAGE;
+		at += PAGES_SIZE;
 		r->pstack = at;
-		r->pstack_len = PROXY_STACK_LEN + page_up(tls);
+		r->pstack_len = PROXY_STACK_LEN + pages_ceil(tls);
 		at += r->pstack_len;
 	}
 	r->size = at - base;

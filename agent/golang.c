@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "golang.h"
 
-#include "../inject/mem.h"
-
 bool golang_module(const struct module *mod)
 {
 	uint64_t addr, size;
@@ -10,7 +8,7 @@ bool golang_module(const struct module *mod)
 	return mod->elf && elf_file_section(mod->elf, ".go.buildinfo", &addr, &size) == 0;
 }
 
-size_t golang_chunks(pid_t pid, const struct module *mod, uint64_t *out, size_t max)
+size_t golang_chunks(const struct reader *r, const struct module *mod, uint64_t *out, size_t max)
 {
 	struct symbol head;
 	uint64_t at;
@@ -20,7 +18,7 @@ size_t golang_chunks(pid_t pid, const struct module *mod, uint64_t *out, size_t 
 		return 0;
 	at = head.addr;
 	/* each is a mapping of its own: page aligned, and written before it is put into the list */
-	while (n < max && mem_read(pid, at, &at, sizeof(at)) == 0 && at && at % 4096 == 0)
+	while (n < max && r->read(r->ctx, at, &at, sizeof(at)) == 0 && at && at % 4096 == 0)
 		out[n++] = at;
 	return n;
 }

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "../inject/modules.h"
+#include "../inject/reader.h"
 
 /* The module was made by Go's linker: it has the section that `go version` reads (.go.buildinfo,
  * also in stripped files). */
@@ -18,5 +18,5 @@ bool golang_module(const struct module *mod);
  * addresses; returns how many. 0 where the program has no symbols.
  */
 #define GOLANG_CHUNK ((uint64_t)256 << 10)
-size_t golang_chunks(pid_t pid, const struct module *mod, uint64_t *out, size_t max);
+size_t golang_chunks(const struct reader *r, const struct module *mod, uint64_t *out, size_t max);
 #endif

@@ -25,21 +25,68 @@ struct wanted {
 
 enum { LOW, HIGH, HEAP, RESERVED, START, WORDS, WANTED };
 
-static int read_word(pid_t pid, const struct module *mod, const char *symbol, uint64_t *out)
-{
-	struct symbol s;
-	int err = module_symbol(mod, symbol, &s);
+/* Where it is read: the process, its memory without a trace, and the library. */
+struct source {
+	pid_t pid;
+	const struct reader *r;
+	const struct module *mod;
+};
 
-	return err ? -ENOENT : mem_read(pid, s.addr, out, sizeof(*out));
+/* A name, which is constant: from the file, so that no page of it is faulted in. */
+static int read_name(const struct source *src, uint64_t addr, char buf[NAME_MAX_])
+{
+	size_t n = NAME_MAX_;
+	int err;
+
+	buf[0] = '\0';
+	/* shorter, and shorter still, where the segment ends close behind it */
+	do
+		err = elf_file_read(src->mod->elf, addr - src->mod->bias, buf, n);
+	while (err && (n /= 2));
+	if (err)
+		err = src->r->read(src->r->ctx, addr, buf, n = NAME_MAX_);
+	return err || memchr(buf, '\0', n) ? err : -ENAMETOOLONG;
 }
 
-static int read_layout(pid_t pid, const struct module *mod, struct layout *l)
+/*
+ * What the program writes, at the latest when it is relocated: its page is there. What is read-only
+ * once it is relocated the reader does not know.
+ */
+static int read_written(const struct source *src, uint64_t addr, void *out, size_t len)
+{
+	int err = src->r->read(src->r->ctx, addr, out, len);
+
+	return err == -EFAULT ? mem_read(src->pid, addr, out, len) : err;
+}
+
+static int read_word(const struct source *src, uint64_t addr, uint64_t *out)
+{
+	return read_written(src, addr, out, sizeof(*out));
+}
+
+/*
+ * A word of the layout: written when libjvm is initialised, or constant. A constant's page may
+ * never have been touched in the process, and then reads as zeros: the file has it.
+ */
+static int read_layout_word(const struct source *src, const char *symbol, uint64_t *out)
+{
+	struct symbol s;
+	int err;
+
+	if (module_symbol(src->mod, symbol, &s))
+		return -ENOENT;
+	err = read_word(src, s.addr, out);
+	if (err || *out)
+		return err;
+	return elf_file_read(src->mod->elf, s.addr - src->mod->bias, out, sizeof(*out));
+}
+
+static int read_layout(const struct source *src, struct layout *l)
 {
 	const struct {
 		const char *symbol;
 		uint64_t *to;
 	} words[] = {
-		{ "gHotSpotVMStructs", &l->array },
 		{ "gHotSpotVMStructEntryArrayStride", &l->stride },
 		{ "gHotSpotVMStructEntryTypeNameOffset", &l->type },
 		{ "gHotSpotVMStructEntryFieldNameOffset", &l->field },
@@ -47,18 +94,21 @@ static int read_layout(pid_t pid, const struct module *mod, struct layout *l)
 		{ "gHotSpotVMStructEntryOffsetOffset", &l->offset },
 		{ "gHotSpotVMStructEntryAddressOffset", &l->address },
 	};
+	struct symbol array;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		int err = read_word(pid, mod, words[i].symbol, words[i].to);
+		int err = read_layout_word(src, words[i].symbol, words[i].to);
 
 		if (err)
 			return err;
-		if (i >= 2 && *words[i].to > l->stride - sizeof(uint64_t))
+		if (i >= 1 && *words[i].to > l->stride - sizeof(uint64_t))
 			return -EINVAL;
-		if (i == 1 && (l->stride < sizeof(uint64_t) || l->stride > STRIDE_MAX))
+		if (i == 0 && (l->stride < sizeof(uint64_t) || l->stride > STRIDE_MAX))
 			return -EINVAL;
 	}
-	return 0;
+	if (module_symbol(src->mod, "gHotSpotVMStructs", &array))
+		return -ENOENT;
+	return read_word(src, array.addr, &l->array);
 }
 
 static uint64_t word_at(const unsigned char *entry, uint64_t offset)
@@ -69,13 +119,13 @@ static uint64_t word_at(const unsigned char *entry, uint64_t offset)
 	return v;
 }
 
-static void take_entry(pid_t pid, const struct layout *l, const unsigned char *entry,
+static void take_entry(const struct source *src, const struct layout *l, const unsigned char *entry,
 		       const char *type, struct wanted *w)
 {
 	char field[NAME_MAX_];
 	int32_t is_static;
 
-	if (mem_read_str(pid, word_at(entry, l->field), field, sizeof(field)))
+	if (read_name(src, word_at(entry, l->field), field))
 		return;
 	memcpy(&is_static, entry + l->is_static, sizeof(is_static));
 	for (size_t i = 0; i < WANTED; i++) {
@@ -95,7 +145,7 @@ static bool is_wanted_type(const struct wanted *w, const char *type)
 }
 
 /* The array ends with an entry without a type. A type's entries mostly follow each other. */
-static void find_fields(pid_t pid, const struct layout *l, struct wanted *w)
+static void find_fields(const struct source *src, const struct layout *l, struct wanted *w)
 {
 	unsigned char entry[STRIDE_MAX];
 	char type[NAME_MAX_] = "";
@@ -104,44 +154,45 @@ static void find_fields(pid_t pid, const struct layout *l, struct wanted *w)
 	for (uint64_t i = 0; i < ENTRIES_MAX; i++) {
 		uint64_t name;
 
-		if (mem_read(pid, l->array + i * l->stride, entry, l->stride))
+		if (read_written(src, l->array + i * l->stride, entry, l->stride))
 			return;
 		name = word_at(entry, l->type);
 		if (!name)
 			return;
-		if (name != last && mem_read_str(pid, name, type, sizeof(type)))
+		if (name != last && read_name(src, name, type))
 			type[0] = '\0'; /* a longer name is none of ours */
 		last = name;
 		if (is_wanted_type(w, type))
-			take_entry(pid, l, entry, type, w);
+			take_entry(src, l, entry, type, w);
 	}
 }
 
-static void read_range(pid_t pid, uint64_t lo_at, uint64_t hi_at, uint64_t *lo, uint64_t *hi)
+static void read_range(const struct source *src, uint64_t lo_at, uint64_t hi_at, uint64_t *lo,
+		       uint64_t *hi)
 {
-	if (mem_read(pid, lo_at, lo, sizeof(*lo)) || mem_read(pid, hi_at, hi, sizeof(*hi)) ||
-	    *lo > *hi)
+	if (read_word(src, lo_at, lo) || read_word(src, hi_at, hi) || *lo > *hi)
 		*lo = *hi = 0;
 }
 
-static void read_heap(pid_t pid, const struct wanted *w, struct hotspot *out)
+static void read_heap(const struct source *src, const struct wanted *w, struct hotspot *out)
 {
 	uint64_t heap, region, words;
 
-	if (mem_read(pid, w[HEAP].value, &heap, sizeof(heap)) || !heap)
+	if (read_word(src, w[HEAP].value, &heap) || !heap)
 		return;
 	region = heap + w[RESERVED].value;
-	read_range(pid, region + w[START].value, region + w[START].value, &out->heap_lo,
+	read_range(src, region + w[START].value, region + w[START].value, &out->heap_lo,
 		   &out->heap_hi);
-	if (mem_read(pid, region + w[WORDS].value, &words, sizeof(words)) ||
+	if (read_word(src, region + w[WORDS].value, &words) ||
 	    words > (UINT64_MAX - out->heap_lo) / 8)
 		out->heap_lo = out->heap_hi = 0;
 	else
 		out->heap_hi = out->heap_lo + words * 8;
 }
 
-int hotspot_read(pid_t pid, const struct module *mod, struct hotspot *out)
+int hotspot_read(pid_t pid, const struct reader *r, const struct module *mod, struct hotspot *out)
 {
+	const struct source src = { pid, r, mod };
 	struct layout l;
 	struct wanted w[WANTED] = {
 		[LOW] = { .type = "CodeCache", .field = "_low_bound" },
@@ -154,13 +205,15 @@ int hotspot_read(pid_t pid, const struct module *mod, struct hotspot *out)
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	err = read_layout(pid, mod, &l);
+	if (!mod->elf)
+		return -ENOENT;
+	err = read_layout(&src, &l);
 	if (err)
 		return err == -ENOENT ? err : 0;
-	find_fields(pid, &l, w);
+	find_fields(&src, &l, w);
 	if (w[LOW].found && w[HIGH].found)
-		read_range(pid, w[LOW].value, w[HIGH].value, &out->code_lo, &out->code_hi);
+		read_range(&src, w[LOW].value, w[HIGH].value, &out->code_lo, &out->code_hi);
 	if (w[HEAP].found && w[RESERVED].found && w[START].found && w[WORDS].found)
-		read_heap(pid, w, out);
+		read_heap(&src, w, out);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "../inject/modules.h"
+#include "../inject/reader.h"
 
 /* Where HotSpot keeps things; a range that could not be read is 0 to 0. */
 struct hotspot {
@@ -14,8 +15,10 @@ struct hotspot {
 
 /*
  * Reads it from the description that libjvm exports for its serviceability agent (vmStructs.hpp,
- * gHotSpotVMStructs and the layout words beside it): JDK 9 and newer. Nothing is called. -ENOENT if
- * mod is not HotSpot; 0 also if a range is missing.
+ * gHotSpotVMStructs and the layout words beside it): JDK 9 and newer. Nothing is called: what is
+ * constant is read from mod's file, what the JVM writes through r. -ENOENT if mod is not HotSpot; 0
+ * also if a range is missing.
  */
-HM_MUST_CHECK int hotspot_read(pid_t pid, const struct module *mod, struct hotspot *out);
+HM_MUST_CHECK int hotspot_read(pid_t pid, const struct reader *r, const struct module *mod,
+			       struct hotspot *out);
 #endif

@@ -163,9 +163,14 @@ static int ring_ranges(const struct glibc_view *v, struct glibc_ranges *out)
 	return err;
 }
 
+static const struct reader *reader_of(const struct claimer *b)
+{
+	return peek_reader(b->heap.peek ? b->heap.peek : b->peek);
+}
+
 int claim_arenas(struct claimer *b)
 {
-	const struct reader *r = peek_reader(b->heap.peek ? b->heap.peek : b->peek);
+	const struct reader *r = reader_of(b);
 	struct glibc_ranges ranges;
 	int err = glibc_ranges_from_maps(&b->m->smaps, r, &ranges);
 
@@ -252,7 +257,7 @@ static int claim_runtime(struct claimer *b, uint64_t lo, uint64_t hi, enum owner
 static int claim_java(struct claimer *b, const struct module *mod)
 {
 	struct hotspot h;
-	int err = hotspot_read(b->p->t.pid, mod, &h);
+	int err = hotspot_read(b->p->t.pid, reader_of(b), mod, &h);
 
 	if (err == -ENOENT)
 		return 0;
@@ -273,7 +278,7 @@ static int claim_go(struct claimer *b, const struct module *mod)
 	if (!golang_module(mod))
 		return 0;
 	b->go = true;
-	n = golang_chunks(b->p->t.pid, mod, chunk, b->chunks);
+	n = golang_chunks(reader_of(b), mod, chunk, b->chunks);
 	b->chunks -= n;
 	for (size_t i = 0; !err && i < n; i++)
 		err = claim_runtime(b, chunk[i], chunk[i] + GOLANG_CHUNK, OWNER_GO_RUNTIME,

@@ -255,7 +255,7 @@ int stacks_read(const struct target *t, const struct maps *maps, const struct mo
 
 	memset(out, 0, sizeof(*out));
 	tls_layout_read(t->pid, mods, &r.layout);
-	err = tcb_finder_init(&r.finder, t->pid, r.layout.tid_offset);
+	err = tcb_finder_init(&r.finder, t, r.layout.tid_offset);
 	if (err)
 		return diag_internal(d, err, "the list of stacks");
 	if (r.layout.stack_used) {

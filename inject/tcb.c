@@ -17,6 +17,7 @@
 #define LISTED_MAX  1024U
 #define MAIN_MAX    ((size_t)256 * 1024) /* early allocations of ld.so are small */
 #define MAIN_BUDGET ((size_t)4 << 20)
+#define PAGES_MAX   ((WINDOW + OVERLAP) / PAGES_SIZE + 1)
 
 static uint64_t word_at(const char *buf, size_t off)
 {
@@ -50,30 +51,75 @@ uint64_t tcb_scan(const void *buf, size_t len, uint64_t base, uint32_t tid_offse
 	return 0;
 }
 
-int tcb_finder_init(struct tcb_finder *f, pid_t pid, uint32_t tid_offset)
+int tcb_finder_init(struct tcb_finder *f, const struct target *t, uint32_t tid_offset)
 {
-	f->pid = pid;
+	f->pid = t->pid;
 	f->tid_offset = tid_offset < OVERLAP - 64 ? tid_offset : TCB_TID_OFFSET;
 	f->budget = BUDGET;
 	f->buf = malloc(WINDOW + OVERLAP);
-	return f->buf ? 0 : -ENOMEM;
+	if (!f->buf)
+		return -ENOMEM;
+	if (pages_open(t, &f->pages))
+		f->pages.fd = -1;
+	else
+		f->pages.brief = true;
+	return 0;
 }
 
 void tcb_finder_free(struct tcb_finder *f)
 {
+	if (f->buf && f->pages.fd >= 0)
+		pages_close(&f->pages);
 	free(f->buf);
 	f->buf = NULL;
 }
 
-/* At most WINDOW + OVERLAP bytes. */
-static uint64_t scan_window(struct tcb_finder *f, uint64_t lo, uint64_t hi, pid_t tid)
+/*
+ * The bytes of [lo, hi), zeros where there is no page with one of these flags. At most WINDOW +
+ * OVERLAP.
+ */
+static void read_pages(struct tcb_finder *f, uint64_t lo, uint64_t hi, unsigned wanted)
 {
-	ssize_t n;
+	unsigned char flags[PAGES_MAX];
+	uint64_t first = pages_floor(lo), at = lo;
+	size_t n = (size_t)((pages_ceil(hi) - first) / PAGES_SIZE);
 
+	memset(f->buf, 0, (size_t)(hi - lo));
+	if (f->pages.fd < 0)
+		memset(flags, (int)wanted, n);
+	else if (pages_flags(&f->pages, first, n, flags))
+		return;
+	for (size_t i = 0, end; i < n; i = end) {
+		uint64_t to;
+
+		for (end = i + 1; end < n && !(flags[end] & wanted) == !(flags[i] & wanted);)
+			end++;
+		to = first + end * PAGES_SIZE < hi ? first + end * PAGES_SIZE : hi;
+		/* what has gone meanwhile stays zeros */
+		if (flags[i] & wanted)
+			(void)!mem_read_some(f->pid, at, f->buf + (at - lo), (size_t)(to - at));
+		at = to;
+	}
+}
+
+static uint64_t scan(struct tcb_finder *f, uint64_t lo, uint64_t hi, pid_t tid, unsigned wanted)
+{
 	if (lo >= hi)
 		return 0;
-	n = mem_read_some(f->pid, lo, f->buf, (size_t)(hi - lo));
-	return n > 0 ? tcb_scan(f->buf, (size_t)n, lo, f->tid_offset, tid) : 0;
+	read_pages(f, lo, hi, wanted);
+	return tcb_scan(f->buf, (size_t)(hi - lo), lo, f->tid_offset, tid);
+}
+
+static uint64_t scan_window(struct tcb_finder *f, uint64_t lo, uint64_t hi, pid_t tid)
+{
+	return scan(f, lo, hi, tid, PAGE_PRESENT);
+}
+
+/* Where it nearly always lies it is looked for in swap too: a thread that sleeps for long may have
+ * it there. */
+static uint64_t scan_end(struct tcb_finder *f, uint64_t lo, uint64_t hi, pid_t tid)
+{
+	return scan(f, lo, hi, tid, PAGE_PRESENT | PAGE_SWAPPED);
 }
 
 static bool spend(struct tcb_finder *f, size_t n)
@@ -121,7 +167,7 @@ uint64_t tcb_find(struct tcb_finder *f, uint64_t sp, uint64_t hi, pid_t tid)
 	sp &= ~(uint64_t)7;
 	if (sp >= hi)
 		return 0;
-	a = scan_window(f, hi - sp > NEAR_END ? hi - NEAR_END : sp, hi, tid);
+	a = scan_end(f, hi - sp > NEAR_END ? hi - NEAR_END : sp, hi, tid);
 	if (!a)
 		a = scan_window(f, hi - sp > WINDOW ? hi - WINDOW : sp, hi, tid);
 	if (!a && hi - sp > WINDOW)
@@ -156,7 +202,7 @@ uint64_t tcb_find_listed(struct tcb_finder *f, uint64_t head, uint32_t link_offs
 
 static bool may_hold_main_tcb(const struct map *m)
 {
-	/* a mapping at such an address is a heap of a thread arena, whose free pages stay unread */
+	/* a mapping at such an address is a heap of a thread arena */
 	bool arena_heap = m->start % ((uint64_t)64 << 20) == 0;
 
 	return !m->shared && m->name[0] == '\0' && m->inode == 0 && (m->prot & PROT_READ) &&

@@ -6,6 +6,8 @@
 #include <sys/types.h>
 
 #include "maps.h"
+#include "pages.h"
+#include "target.h"
 
 /*
  * glibc's struct pthread (x86-64), which the thread pointer points to. It starts with a pointer to
@@ -20,13 +22,16 @@
  */
 uint64_t tcb_scan(const void *buf, size_t len, uint64_t base, uint32_t tid_offset, pid_t tid);
 
+/* Searches only what is in memory: a read of any other page would put one there. */
 struct tcb_finder {
 	pid_t pid;	     /* whose memory */
+	struct pages pages;  /* fd -1 where the kernel does not tell: all is read then */
 	uint32_t tid_offset; /* TCB_TID_OFFSET unless the target says otherwise */
 	char *buf;	     /* tcb_finder_init allocates, tcb_finder_free frees */
 	size_t budget;	     /* bytes that long searches may still read, over all threads */
 };
-HM_MUST_CHECK int tcb_finder_init(struct tcb_finder *f, pid_t pid, uint32_t tid_offset);
+HM_MUST_CHECK int tcb_finder_init(struct tcb_finder *f, const struct target *t,
+				  uint32_t tid_offset);
 void tcb_finder_free(struct tcb_finder *f);
 /*
  * The struct pthread of tid above sp in the mapping that ends at hi: first near its end, where

@@ -407,7 +407,7 @@ int threads_rank(const struct target *t, const struct maps *maps, const struct m
 	tps = calloc(list->n, sizeof(*tps));
 	if (!tps)
 		return -ENOMEM;
-	err = tcb_finder_init(&finder, t->pid, layout.tid_offset);
+	err = tcb_finder_init(&finder, t, layout.tid_offset);
 	if (err)
 		goto out;
 	judge(t, maps, &layout, &finder, list, tps);
@@ -429,7 +429,7 @@ int threads_locate(const struct target *t, const struct modules *mods, struct th
 	tls_layout_read(t->pid, mods, &l);
 	if (!l.stack_used)
 		return 0;
-	err = tcb_finder_init(&finder, t->pid, l.tid_offset);
+	err = tcb_finder_init(&finder, t, l.tid_offset);
 	if (err)
 		return err;
 	for (size_t i = 0; i < list->n && left; i++) {

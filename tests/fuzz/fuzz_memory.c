@@ -41,10 +41,11 @@ static void descriptors(uint64_t at, uint32_t tid_offset, uint32_t link_offset)
 			     .name = "" },
 			   { .start = 1ULL << 50, .end = (1ULL << 50) + 4096, .name = "[heap]" } };
 	struct maps maps = { .v = v, .n = 2 };
+	struct target t = { .pid = FUZZ_PID, .pidfd = -1, .procfd = fuzz_procfd(), .comm = "x" };
 	struct tcb_finder f;
 	uint64_t a;
 
-	if (tcb_finder_init(&f, FUZZ_PID, tid_offset))
+	if (tcb_finder_init(&f, &t, tid_offset))
 		return;
 	a = tcb_find(&f, at, v[0].end, TID);
 	FUZZ_CHECK(a == 0 || (a >= (at & ~63ULL) && a < v[0].end));

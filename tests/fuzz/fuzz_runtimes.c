@@ -7,6 +7,7 @@
 
 #include "../../agent/golang.h"
 #include "../../agent/hotspot.h"
+#include "../../inject/mem.h"
 #include "../../inject/stacks.h"
 #include "fuzz.h"
 
@@ -49,8 +50,20 @@ static void stacks(const struct modules *mods)
 	stacks_free(&s);
 }
 
+static int read_memory(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	(void)ctx;
+	return mem_read(FUZZ_PID, addr, buf, len);
+}
+
+static void refresh(void *ctx)
+{
+	(void)ctx;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const struct reader memory = { .read = read_memory, .refresh = refresh };
 	static struct elf_file *e;
 	struct fuzz_input in = { data, size };
 	struct module mod = { .path = (char *)"x", .start = 4096, .end = 1 << 20 };
@@ -64,9 +77,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mod.elf = e;
 	mod.bias = fuzz_number(&in, 6);
 	fuzz_memory(&in);
-	if (hotspot_read(FUZZ_PID, &mod, &h) == 0)
+	if (hotspot_read(FUZZ_PID, &memory, &mod, &h) == 0)
 		FUZZ_CHECK(h.heap_lo <= h.heap_hi && h.code_lo <= h.code_hi);
-	FUZZ_CHECK(golang_chunks(FUZZ_PID, &mod, chunk, CHUNKS) <= CHUNKS);
+	FUZZ_CHECK(golang_chunks(&memory, &mod, chunk, CHUNKS) <= CHUNKS);
 	stacks(&mods);
 	return 0;
 }

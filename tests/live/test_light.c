@@ -4,9 +4,11 @@
  * ourselves little.
  */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "program.h"
 #include "victim.h"
@@ -166,6 +168,48 @@ Test(light, a_heap_of_small_chunks, .timeout = 120)
 Test(light, arenas_of_threads, .timeout = 120)
 {
 	leaves_no_trace("arenas", "50");
+}
+
+/* A process whose own threads would never all rest: it is stopped, so that what changes is our
+ * doing. */
+static void runtime_leaves_no_trace(const struct victim_plan *plan)
+{
+	/* whatever is said of a process without glibc's arenas, and of one that is stopped */
+	static const char *const all[][4] = { { "maps", "--all" },
+					      { "diagnose", "--passive" },
+					      { "facts", "--passive" },
+					      { "threads" } };
+	struct trace before, after;
+	struct victim v;
+	int status = 0;
+
+	victim_start(&v, plan);
+	cr_assert_eq(kill(v.pid, SIGSTOP), 0);
+	cr_assert_eq(waitpid(v.pid, &status, WUNTRACED), v.pid);
+	cr_assert(WIFSTOPPED(status));
+	await_rest(v.pid, &before);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		take_trace(v.pid, &before);
+		look(v.pid, all[i]);
+		take_trace(v.pid, &after);
+		same_trace(&before, &after, all[i][0]);
+	}
+	cr_assert_eq(kill(v.pid, SIGCONT), 0);
+	victim_stop(&v);
+}
+
+Test(light, a_jvm, .timeout = 120)
+{
+	const struct victim_plan plan = { .argv = { "java", "-Xmx64m", "-cp", "@", "Jvm" } };
+
+	runtime_leaves_no_trace(&plan);
+}
+
+Test(light, a_go_program, .timeout = 120)
+{
+	const struct victim_plan plan = { .argv = { "@gopure" } };
+
+	runtime_leaves_no_trace(&plan);
 }
 
 /* It holds a thread: that is what the filter and the trace tell. */

@@ -129,7 +129,7 @@ Test(tcb, of_the_threads_of_a_child)
 		  child_reach_value(&s->big_tid, 1));
 	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
 	cr_assert_eq(maps_read(&t, &maps, &d), 0, "%s", d.text);
-	cr_assert_eq(tcb_finder_init(&f, pid, TCB_TID_OFFSET), 0);
+	cr_assert_eq(tcb_finder_init(&f, &t, TCB_TID_OFFSET), 0);
 
 	m = maps_find(&maps, s->sp);
 	cr_assert_not_null(m);

@@ -189,7 +189,7 @@ Test(tls, main_thread_of_a_child)
 	cr_assert(child_reach_value(&s->ready, THREADS));
 	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
 	cr_assert_eq(maps_read(&t, &maps, &d), 0, "%s", d.text);
-	cr_assert_eq(tcb_finder_init(&f, pid, TCB_TID_OFFSET), 0);
+	cr_assert_eq(tcb_finder_init(&f, &t, TCB_TID_OFFSET), 0);
 	cr_expect_eq(tcb_find_main(&f, &maps, pid), s->tp[0], "by looking for it");
 	cr_expect_eq(tcb_find_main(&f, &maps, 1), 0);
 	if (user && list && global) { /* glibc 2.34 */

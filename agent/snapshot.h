@@ -58,10 +58,12 @@ HM_MUST_CHECK int snapshot_parse(const char *text, size_t len, const char *name,
 /* snapshot_decode of a file, "-" is no name here. Exit 2 where it cannot be read. */
 HM_MUST_CHECK int snapshot_load(const char *path, struct snapshot *out, struct diag *d);
 /*
- * Writes bytes to path, mode 0600, whole or not at all: what is there is replaced by the finished
- * file, if it is a snapshot or force is set, and a regular file in any case. Exit 1 where it cannot
- * be written, 2 where it may not be replaced; nothing is left behind then.
+ * Writes bytes to path as outfile_save does: what is there is replaced by the finished file, if it
+ * is a snapshot or force is set, and a regular file in any case. Exit 1 where it cannot be written,
+ * 2 where it may not be replaced; nothing is left behind then.
  */
 HM_MUST_CHECK int snapshot_save(const char *path, const unsigned char *bytes, size_t len,
 				bool force, struct diag *d);
+/* Would it? Exit 1 or 2; nothing is written. */
+HM_MUST_CHECK int snapshot_place(const char *path, bool force, struct diag *d);
 #endif

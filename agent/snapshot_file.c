@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "outfile.h"
 #include "snapshot.h"
 #include "snapshot_text.h"
 
 #define FILE_MAX ((size_t)128 << 20) /* compressed; there is no larger text */
-#define HEAD	 4096		     /* enough of a file to tell what it is */
 
 int snapshot_decode(const unsigned char *bytes, size_t len, const char *name, struct snapshot *out,
 		    struct diag *d)
@@ -92,114 +89,15 @@ int snapshot_load(const char *path, struct snapshot *out, struct diag *d)
 
 /* ---- writing */
 
-static int unwritable(const char *path, int err, struct diag *d)
-{
-	return diag_fail(d, err, HM_CALL_FAILED, "cannot-write",
-			 "nothing is left of it; give a path where there is room and that may be "
-			 "written, or - for stdout",
-			 "cannot write %.150s: %s", path, strerror(-err));
-}
-
-static bool is_snapshot(int fd)
-{
-	unsigned char head[HEAD];
-	ssize_t n = pread(fd, head, sizeof(head), 0);
-
-	return n > 0 && snapshot_begins(head, (size_t)n);
-}
-
-/* What is there, if anything, may be replaced. *there says whether there is something. */
-static int check_place(const char *path, bool force, bool *there, struct diag *d)
-{
-	struct stat st;
-	bool own = false;
-	int fd;
-
-	*there = lstat(path, &st) == 0;
-	if (!*there)
-		return errno == ENOENT ? 0 : unwritable(path, -errno, d);
-	if (!S_ISREG(st.st_mode))
-		return diag_fail(d, -EEXIST, HM_USAGE, "not-replaced", "give another name",
-				 "%.150s is there, and is no regular file", path);
-	if (force)
-		return 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0) {
-		own = is_snapshot(fd);
-		close(fd);
-	}
-	if (own)
-		return 0;
-	return diag_fail(d, -EEXIST, HM_USAGE, "not-replaced",
-			 "give another name, or --force to replace it",
-			 "%.150s is there, and is no snapshot", path);
-}
-
-static int write_all(int fd, const unsigned char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return fsync(fd) ? -errno : 0;
-}
-
-/* Nobody's file that has come meanwhile is replaced, where the file system knows how. */
-static int rename_to(const char *from, const char *to, bool replace)
-{
-	if (replace)
-		return rename(from, to) ? -errno : 0;
-	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -errno;
-	return rename(from, to) ? -errno : 0;
-}
-
-/* The new name is on disk as well. What cannot do that has it all the same. */
-static void sync_dir(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	(void)!fsync(fd);
-	close(fd);
-}
+static const struct outfile_kind snapshot_kind = { "snapshot", snapshot_begins };
 
 int snapshot_save(const char *path, const unsigned char *bytes, size_t len, bool force,
 		  struct diag *d)
 {
-	const char *slash = strrchr(path, '/');
-	char dir[PATH_MAX], temp[PATH_MAX + 32];
-	bool there;
-	int fd, err = check_place(path, force, &there, d);
+	return outfile_save(path, bytes, len, &snapshot_kind, force, d);
+}
 
-	if (err)
-		return err;
-	if (strlen(path) >= sizeof(dir))
-		return unwritable(path, -ENAMETOOLONG, d);
-	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 2,
-		 slash ? path : "./");
-	snprintf(temp, sizeof(temp), "%s.heapmedic-XXXXXX", dir);
-	fd = mkostemp(temp, O_CLOEXEC); /* O_EXCL, mode 0600 */
-	if (fd < 0)
-		return unwritable(path, -errno, d);
-	err = write_all(fd, bytes, len);
-	if (close(fd) && !err)
-		err = -errno;
-	if (!err)
-		err = rename_to(temp, path, there);
-	if (err) {
-		unlink(temp);
-		return unwritable(path, err, d);
-	}
-	sync_dir(dir);
-	return 0;
+int snapshot_place(const char *path, bool force, struct diag *d)
+{
+	return outfile_check(path, &snapshot_kind, force, d);
 }

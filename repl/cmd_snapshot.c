@@ -30,14 +30,18 @@ static void answer(struct context *c, struct reply *r, const struct snapshot *s,
 
 	reply_set(r, "file", json_text(path, strlen(path)));
 	reply_set(r, "bytes", json_u64(len));
+	if (c->set.dry_run)
+		reply_set(r, "dry_run", json_true());
 	if (c->set.json)
 		return;
-	fprintf(out, "%s (pid %d), rss %s, is saved in ", s->comm, (int)s->pid,
-		text_size(rss, s->look.memory.usage.rss, c->set.bytes));
+	fprintf(out, "%s (pid %d), rss %s, %s saved in ", s->comm, (int)s->pid,
+		text_size(rss, s->look.memory.usage.rss, c->set.bytes),
+		c->set.dry_run ? "would be" : "is");
 	sink_text(out, path, strlen(path));
 	fprintf(out, ": %s\n", text_size(size, len, c->set.bytes));
 }
 
+/* To stdout, or, but for a dry run, into the file. */
 static int save(struct context *c, const struct args *a, struct reply *r, const struct snapshot *s,
 		struct diag *d)
 {
@@ -51,7 +55,9 @@ static int save(struct context *c, const struct args *a, struct reply *r, const 
 		/* what is not written shows in sink_flush */
 		(void)!fwrite(bytes, 1, len, c->sink->out);
 	} else {
-		err = snapshot_save(a->argv[0], bytes, len, a->opt[SNAPSHOT_FORCE] != NULL, d);
+		if (!c->set.dry_run)
+			err = snapshot_save(a->argv[0], bytes, len, a->opt[SNAPSHOT_FORCE] != NULL,
+					    d);
 		if (!err)
 			answer(c, r, s, a->argv[0], len);
 	}
@@ -61,8 +67,10 @@ static int save(struct context *c, const struct args *a, struct reply *r, const 
 
 int cmd_snapshot(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
+	bool force = a->opt[SNAPSHOT_FORCE] != NULL;
 	struct snapshot s;
-	int err = strcmp(a->argv[0], "-") == 0 ? check_stdout(c, d) : 0;
+	int err = strcmp(a->argv[0], "-") == 0 ? check_stdout(c, d)
+					       : snapshot_place(a->argv[0], force, d);
 
 	if (!err)
 		err = snapshot_take(c->process, !c->set.passive, &s, d);

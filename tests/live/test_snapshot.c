@@ -577,6 +577,28 @@ Test(snapshot, to_stdout_and_over_other_files)
 }
 
 /* Who may not write there leaves nothing there. */
+Test(snapshot, a_dry_run_writes_nothing)
+{
+	struct victim v;
+	struct place p;
+	struct run r;
+
+	place_make(&p);
+	victim_start_named(&v, "retained", NULL, NULL);
+	run(&r, v.pid, "--dry-run", "snapshot", p.a, NULL);
+	run_expect(&r, 0);
+	cr_assert(strstr(r.out, "would be saved in"), "%s", r.out);
+	run_free(&r);
+	cr_assert_eq(access(p.a, F_OK), -1);
+	/* what would be refused is refused */
+	cr_assert_eq(symlink("/dev/null", p.a), 0);
+	run(&r, v.pid, "--dry-run", "snapshot", "--force", p.a, NULL);
+	run_expect(&r, 2);
+	run_free(&r);
+	victim_stop(&v);
+	place_end(&p);
+}
+
 Test(snapshot, in_a_directory_of_others)
 {
 	struct run_opts o = { .nobody = true };

@@ -128,6 +128,26 @@ int minflt_read(int procfd, uint64_t *minflt)
 	return rc;
 }
 
+int stat_program(const char *text, struct program_mark *out)
+{
+	if (stat_field(text, 26, &out->code) || stat_field(text, 28, &out->stack))
+		return -EINVAL;
+	return 0;
+}
+
+int program_read(int procfd, struct program_mark *out)
+{
+	size_t len;
+	char *text;
+	int rc = proc_read(procfd, "stat", STAT_MAX, &text, &len);
+
+	if (rc)
+		return rc;
+	rc = stat_program(text, out);
+	free(text);
+	return rc;
+}
+
 int stat_comm(const char *text, char *dst, size_t size)
 {
 	const char *open = strchr(text, '(');

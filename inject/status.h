@@ -39,6 +39,16 @@ HM_MUST_CHECK int status_read(int procfd, const char *path, struct proc_status *
  * hold spaces and parentheses. Each out pointer may be NULL.
  */
 HM_MUST_CHECK int stat_parse(const char *text, char *state, uint64_t *start_time, uint64_t *minflt);
+/*
+ * Which program it executes: where its code and its stack begin (fields 26 and 28). execve(2)
+ * changes neither pid nor start time, but these, unless addresses are not randomised and it is the
+ * same program again. Zeros where we may not trace the process.
+ */
+struct program_mark {
+	uint64_t code, stack;
+};
+HM_MUST_CHECK int stat_program(const char *text, struct program_mark *out);
+HM_MUST_CHECK int program_read(int procfd, struct program_mark *out);
 /* Minor faults of all threads so far, those that have ended too. 0 or a negative errno. */
 HM_MUST_CHECK int minflt_read(int procfd, uint64_t *minflt);
 /* The comm of a stat file, escaped. */

@@ -77,12 +77,13 @@ struct watching {
 	struct watch_args args;
 	struct watch w;
 	struct watch_line line; /* the last one */
-	time_t time;		/* when it was begun */
-	uint64_t next;		/* when the next one is due */
-	size_t below_header;	/* lines since the header */
-	bool warned;		/* of what a look cannot see */
-	bool told_older;	/* what ~ means */
-	bool judged;		/* that the trim was not worth it */
+	struct program_mark program;
+	time_t time;	     /* when it was begun */
+	uint64_t next;	     /* when the next one is due */
+	size_t below_header; /* lines since the header */
+	bool warned;	     /* of what a look cannot see */
+	bool told_older;     /* what ~ means */
+	bool judged;	     /* that the trim was not worth it */
 	char judgement[AFTER_TRIM_TEXT];
 	uint64_t cpu; /* clock_cpu when it began */
 	uint64_t look_cpu;
@@ -135,6 +136,32 @@ static int take_reading(struct watching *x, struct watch_reading *now, struct di
 		return err;
 	err = minflt_read(t->procfd, &now->minflt);
 	return err ? target_unreadable(t, "/stat", err, d) : 0;
+}
+
+/* It may execute another program: what was read of the one before it is nothing to count from. */
+static int take_of_one_program(struct watching *x, struct watch_reading *now, struct diag *d)
+{
+	const struct target *t = &x->c->process->t;
+	struct program_mark program;
+	int err = take_reading(x, now, d);
+
+	if (err)
+		return err;
+	err = program_read(t->procfd, &program);
+	if (err)
+		return target_unreadable(t, "/stat", err, d);
+	if (!x->w.lines || (program.code == x->program.code && program.stack == x->program.stack)) {
+		x->program = program;
+		return 0;
+	}
+	x->program = program;
+	reply_warn(x->c, x->r, "program-changed",
+		   "after %zu lines it executed another program: growth is counted anew from there",
+		   x->w.lines);
+	watch_anew(&x->w);
+	x->c->trim = (struct trim_mark){ 0 };
+	x->judged = false;
+	return take_reading(x, now, d);
 }
 
 /* ---- telling */
@@ -221,7 +248,7 @@ static int one_line(struct watching *x, struct diag *d)
 	int err;
 
 	x->time = time(NULL);
-	err = take_reading(x, &now, d);
+	err = take_of_one_program(x, &now, d);
 	if (err)
 		return err;
 	watch_next(&x->w, &now, &x->c->trim, &x->line);

@@ -252,6 +252,30 @@ Test(watch, the_process_ends)
 	json_decref(o);
 }
 
+/* Another program at the same pid: nothing of the one before it is counted from. */
+Test(watch, the_process_executes_another_program)
+{
+	char ready[7] = "";
+	struct watcher w;
+	struct victim v;
+	json_t *o;
+
+	victim_start_named(&v, "again", NULL, NULL);
+	watcher_start(&w, v.pid, NULL);
+	json_decref(watcher_line(&w));
+	cr_assert_eq(write(v.in, "x", 1), 1);
+	cr_assert_eq(read(v.out, ready, 6), 6);
+	cr_assert_str_eq(ready, "ready\n");
+	for (int i = 0; i < 3; i++)
+		json_decref(watcher_line(&w));
+	o = watcher_stop(&w, SIGINT);
+	cr_assert_str_eq(json_text(o, "warnings.0.code"), "program-changed");
+	cr_assert_eq(json_array_size(json_at(o, "warnings")), 1);
+	cr_assert_str_eq(json_text(o, "result.summary.growth"), "none");
+	json_decref(o);
+	victim_stop(&v);
+}
+
 /* ---- after a trim */
 
 /* Lines until the trim is judged so, and so much is back. */

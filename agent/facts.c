@@ -65,6 +65,15 @@ enum fact_id fact_by_name(const char *name)
 	return FACT_COUNT;
 }
 
+enum fact_cost fact_cost(enum fact_id id)
+{
+	if (id <= FACT_CGROUP_FRACTION)
+		return COST_QUICK;
+	if (id == FACT_JEMALLOC_VERSION || strncmp(infos[id].name, "jemalloc.", 9) != 0)
+		return COST_LOOK;
+	return COST_CALL;
+}
+
 const char *origin_name(enum fact_origin o)
 {
 	static const char *const names[] = { "kernel", "passive", "called", "predicted" };

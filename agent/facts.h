@@ -66,6 +66,13 @@ enum fact_kind {
 	KIND_TEXT,
 };
 
+/* What a fact costs to know. */
+enum fact_cost {
+	COST_QUICK, /* the kernel tells it at once */
+	COST_LOOK,  /* mappings or the heap are read */
+	COST_CALL,  /* the allocator is asked by a call */
+};
+
 /* Where a number comes from. */
 enum fact_origin { FROM_KERNEL, FROM_PASSIVE, FROM_CALL, FROM_PREDICTION };
 
@@ -91,6 +98,7 @@ struct facts {
 const struct fact_info *fact_info(enum fact_id id);
 /* FACT_COUNT if there is no fact of that name. */
 enum fact_id fact_by_name(const char *name);
+enum fact_cost fact_cost(enum fact_id id);
 const char *origin_name(enum fact_origin o); /* "kernel", "passive", "called", "predicted" */
 
 void facts_set(struct facts *f, enum fact_id id, enum fact_origin o, uint64_t n);

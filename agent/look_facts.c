@@ -66,13 +66,8 @@ static void go_heap(const struct memory *m, struct facts *f)
 	facts_set(f, FACT_GO_HEAP_RESIDENT, FROM_PASSIVE, resident);
 }
 
-void look_facts_kernel(const struct process *p, struct look *l)
+static void usage(const struct process *p, const struct usage *u, struct facts *f)
 {
-	const struct usage *u = &l->memory.usage;
-	struct facts *f = &l->facts;
-	uint64_t r[OWNERS];
-
-	makeup_count(&l->memory.owners, r);
 	facts_set(f, FACT_RSS, FROM_KERNEL, u->rss);
 	facts_set(f, FACT_ANON, FROM_KERNEL, u->anon);
 	facts_set(f, FACT_SWAP, FROM_KERNEL, u->swap);
@@ -81,6 +76,29 @@ void look_facts_kernel(const struct process *p, struct look *l)
 		facts_set(f, FACT_THREADS, FROM_KERNEL, (uint64_t)p->pre.status.threads);
 	faults(p, f);
 	age(p, f);
+}
+
+int look_facts_quick(const struct process *p, struct facts *f, struct diag *d)
+{
+	struct memory_cgroup g;
+	struct usage u;
+	int err = usage_read(&p->t, &u, d);
+
+	if (err)
+		return err;
+	memory_cgroup_read(&p->t, &g);
+	usage(p, &u, f);
+	cgroup(&g, f);
+	return 0;
+}
+
+void look_facts_kernel(const struct process *p, struct look *l)
+{
+	struct facts *f = &l->facts;
+	uint64_t r[OWNERS];
+
+	makeup_count(&l->memory.owners, r);
+	usage(p, &l->memory.usage, f);
 	cgroup(&l->cgroup, f);
 	facts_set(f, FACT_STACKS_RESIDENT, FROM_PASSIVE,
 		  r[OWNER_THREAD_STACK] + r[OWNER_MAIN_STACK]);

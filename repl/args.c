@@ -142,6 +142,8 @@ int args_parse(const struct command *row, int argc, char *const *argv, struct ar
 			err = take_letters(&c, word);
 		else
 			out->argv[out->argc++] = word;
+		if (out->argc && (row->flags & CMD_PREFIX))
+			options = false;
 	}
 	if (!err)
 		err = check_count(&c);

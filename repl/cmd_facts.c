@@ -107,8 +107,7 @@ static void reply_facts(struct reply *r, const struct facts *f, const struct wan
 static bool wants_call(const struct wanted *w)
 {
 	for (size_t i = 0; i < w->n; i++)
-		if (strncmp(fact_info(w->id[i])->name, "jemalloc.", 9) == 0 &&
-		    w->id[i] != FACT_JEMALLOC_VERSION)
+		if (fact_cost(w->id[i]) == COST_CALL)
 			return true;
 	return false;
 }

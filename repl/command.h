@@ -19,6 +19,8 @@ enum command_flag {
 	CMD_NO_PROCESS = 32, /* needs no process */
 	CMD_CONTROL = 64,    /* steers the run: no JSON unless it fails */
 	CMD_LOADED = 128,    /* a snapshot does as well (--load) */
+	CMD_PREFIX =
+		256, /* another command follows: what stands behind its first word is no option */
 };
 
 /* An option of one command; long names only. */

@@ -213,6 +213,35 @@ static const struct command rows[] = {
 		  "inside an allocator are marked with *.\n"
 		  "\n"
 		  "  heapmedic -p 4711 bt 4713\n" },
+	{ .name = "require", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL, .usage = "EXPR", .min = 1, .max = -1,
+	  .completes = COMPLETE_FACT, .check = check_require, .effect = effect_require, .run = cmd_require,
+	  .help = "go on only if a condition holds; exit 7 if not",
+	  .more = "EXPR compares facts (`facts` lists them): > >= < <= = !=, and, or, not and\n"
+		  "parentheses. Beside a fact stands another fact, a size (1.5G), a time (10m), a\n"
+		  "number, a share of a fact (20% of rss) or a version. What names a fact that is\n"
+		  "not known of this process is neither true nor false, and is not met (exit 7).\n"
+		  "Only what is named is read: rss alone costs next to nothing. In a shell, quote\n"
+		  "it: > and ( mean something there.\n"
+		  "\n"
+		  "  require rss > 1.5G and glibc.trimmable > 20% of rss\n"
+		  "  heapmedic -p 4711 require 'cgroup.fraction < 0.9'\n" },
+	{ .name = "when", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL | CMD_PREFIX, .usage = "EXPR then COMMAND...", .min = 3, .max = -1,
+	  .completes = COMPLETE_FACT, .check = check_when, .effect = effect_when, .run = cmd_when,
+	  .help = "run a command only if a condition holds",
+	  .more = "EXPR as in `require`. Where it does not hold, or cannot be known, nothing is\n"
+		  "done, and that is no error. -v and --dry-run tell what was decided, and by which\n"
+		  "numbers. Fails as the command does.\n"
+		  "\n"
+		  "  when jemalloc.fragmentation > 0.35 and rss > 1.5G then trim\n"
+		  "  when glibc.trimmable > 25% of rss then trim --min-yield 100M\n" },
+	{ .name = "on-error", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "continue|stop", .min = 1, .max = 1,
+	  .check = check_on_error, .run = cmd_on_error,
+	  .help = "does a runbook go on behind a command that fails?",
+	  .more = "It stops, unless told to continue; then its exit code is the highest of all.\n"
+		  "A `require` that is not met stops it in any case, and so does Ctrl-C. It holds\n"
+		  "to the end of the runbook, not in those that it runs itself.\n"
+		  "\n"
+		  "  on-error continue\n" },
 	{ .name = "set", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[KEY VALUE]", .max = 2,
 	  .completes = COMPLETE_SET, .check = check_set, .run = cmd_set,
 	  .help = "change a setting for what follows; alone: list them",

@@ -63,6 +63,10 @@ unsigned effect_watch(const struct args *a);
 command_fn cmd_mallctl;
 check_fn check_mallctl;
 unsigned effect_mallctl(const struct args *a);
+/* cmd_control.c */
+command_fn cmd_require, cmd_when, cmd_on_error;
+check_fn check_require, check_when, check_on_error;
+unsigned effect_require(const struct args *a), effect_when(const struct args *a);
 /* cmd_shell.c */
 command_fn cmd_set, cmd_echo, cmd_sleep, cmd_help, cmd_quit, cmd_source;
 check_fn check_set, check_sleep;

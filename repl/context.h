@@ -36,6 +36,9 @@ struct context {
 	bool interactive; /* a person types the commands */
 	bool oneshot;	  /* nothing follows this command */
 	bool quit;
+	bool go_on;	       /* on-error continue: of the runbook that runs */
+	bool unmet;	       /* a `require` of it was not met: it stops all the same */
+	bool stopped;	       /* what stands behind the last command is not to be run */
 	int depth;	       /* of source */
 	struct trim_mark trim; /* the last one in this session */
 	bool rate_known;       /* `watch` has counted minor faults before it, */

@@ -182,6 +182,9 @@ static int take_word(struct cursor *c, char *word)
 	if (o->words == 0 && !o->file)
 		c->row = command_find(word);
 	keep_word(c, word);
+	/* what follows is for the command behind it */
+	if (o->words > 1 && c->row && (c->row->flags & CMD_PREFIX))
+		c->ended = true;
 	return 0;
 }
 

@@ -72,17 +72,25 @@ static enum hm_exit interrupted(struct context *c)
 	return tell(c, c->origin.line, &d);
 }
 
+/* The highest exit code of all; c->stopped: what follows is not to be run. */
 static enum hm_exit run_all(struct context *c, const struct grammar *g)
 {
 	enum hm_exit code = HM_OK;
 
-	for (size_t i = 0; i < g->n && code == HM_OK && !c->quit && !c->sink->write_error; i++) {
+	c->stopped = c->unmet = false;
+	for (size_t i = 0; i < g->n && !c->stopped && !c->quit && !c->sink->write_error; i++) {
+		enum hm_exit one;
+
 		c->origin.line = g->v[i].line;
-		if (*signals_cancel())
+		if (*signals_cancel()) {
+			c->stopped = true;
 			return interrupted(c);
+		}
 		if (signals_take_stop())
 			signals_stop_self();
-		code = command_run(c, g->v[i].argc, g->v[i].argv);
+		one = command_run(c, g->v[i].argc, g->v[i].argv);
+		c->stopped = one != HM_OK && (!c->go_on || c->unmet || *signals_cancel());
+		code = one > code ? one : code;
 	}
 	return code;
 }
@@ -98,6 +106,7 @@ static enum hm_exit whole_text(struct context *c, const char *name, unsigned fir
 	struct diag d;
 
 	diag_clear(&d);
+	c->stopped = true;
 	c->origin = (struct origin){ .name = name, .line = first_line };
 	if (parse_whole(c, text, len, first_line, &g, &line, &d)) {
 		code = tell(c, line, &d);
@@ -142,8 +151,13 @@ enum hm_exit script_exprs(struct context *c, char *const *expr, size_t n)
 		line += count_lines(expr[i]);
 	}
 	line = 1;
-	for (size_t i = 0; i < n && code == HM_OK && !c->quit; i++) {
-		code = script_text(c, "-e", line, expr[i], strlen(expr[i]));
+	if (code != HM_OK)
+		return code;
+	c->stopped = false;
+	for (size_t i = 0; i < n && !c->stopped && !c->quit; i++) {
+		enum hm_exit one = script_text(c, "-e", line, expr[i], strlen(expr[i]));
+
+		code = one > code ? one : code;
 		line += count_lines(expr[i]);
 	}
 	return code;
@@ -226,7 +240,7 @@ static enum hm_exit file_with_args(struct context *c, const char *path, struct d
 enum hm_exit script_file(struct context *c, const char *path, int argc, char *const *argv)
 {
 	struct grammar_vars outer = c->vars;
-	bool oneshot = c->oneshot, interactive = c->interactive;
+	bool oneshot = c->oneshot, interactive = c->interactive, go_on = c->go_on;
 	enum hm_exit code;
 	struct diag d;
 
@@ -240,6 +254,7 @@ enum hm_exit script_file(struct context *c, const char *path, int argc, char *co
 	c->depth++;
 	c->oneshot = false;
 	c->interactive = false; /* a runbook does not ask */
+	c->go_on = false;
 	c->vars.argc = argc;
 	c->vars.argv = argv;
 	if (strcmp(path, "-") == 0)
@@ -249,6 +264,8 @@ enum hm_exit script_file(struct context *c, const char *path, int argc, char *co
 	c->vars = outer;
 	c->oneshot = oneshot;
 	c->interactive = interactive;
+	c->go_on = go_on;
+	c->unmet = false;
 	c->depth--;
 	return code;
 }
@@ -286,6 +303,7 @@ static enum hm_exit stream_run(struct context *c, struct stream *s, bool end)
 	int err;
 
 	diag_clear(&d);
+	c->stopped = false;
 	if (end)
 		err = parse_whole(c, s->text, s->len, s->first, &g, &line, &d);
 	else
@@ -293,6 +311,7 @@ static enum hm_exit stream_run(struct context *c, struct stream *s, bool end)
 	if (err == -EAGAIN && !end)
 		return HM_OK;
 	s->len = 0;
+	c->stopped = true;
 	if (err)
 		return tell(c, line, &d);
 	code = check_all(c, &g);
@@ -342,6 +361,8 @@ static enum hm_exit stream_line(struct context *c, struct stream *s, const char 
 {
 	struct diag d;
 
+	c->stopped = true;
+
 	c->origin.line = s->next;
 	if (n < 0 && n != -ENOMEM) {
 		/* What came before has run; an end that is none must not look like success. */
@@ -360,17 +381,22 @@ enum hm_exit script_stream(struct context *c, const char *name, FILE *in)
 {
 	struct origin outer = c->origin;
 	struct stream s = { .next = 1 };
-	enum hm_exit code = HM_OK;
+	enum hm_exit code = HM_OK, one = HM_OK;
 	char *line = NULL;
 	size_t cap = 0;
 	ssize_t n;
 
 	c->origin = (struct origin){ .name = name, .line = 1 };
-	while (code == HM_OK && !c->quit && !c->sink->write_error &&
-	       (n = read_line(in, &line, &cap)) != 0)
-		code = stream_line(c, &s, line, n);
-	if (code == HM_OK && s.len && !c->quit)
-		code = stream_run(c, &s, true);
+	c->stopped = false;
+	while (!c->stopped && !c->quit && !c->sink->write_error &&
+	       (n = read_line(in, &line, &cap)) != 0) {
+		one = stream_line(c, &s, line, n);
+		code = one > code ? one : code;
+	}
+	if (!c->stopped && s.len && !c->quit) {
+		one = stream_run(c, &s, true);
+		code = one > code ? one : code;
+	}
 	if (code == HM_OK && *signals_cancel() && !c->quit)
 		code = interrupted(c);
 	free(line);

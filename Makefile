@@ -103,12 +103,12 @@ $(BUILD)/gen/mallctl_table.inc: agent/mallctl.tsv scripts/mallctl-table.awk
 $(BUILD)/agent/mallctl.o: $(BUILD)/gen/mallctl_table.inc
 
 # ---- the code that runs inside the target: position independent, general registers only
-PAYLOAD_SRC := inject/payload/payload.c inject/payload/entry.S
+PAYLOAD_SRC := inject/payload/payload.c inject/payload/arena.c inject/payload/entry.S
 PAYLOAD_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -fPIC -fno-stack-protector -fcf-protection=none \
 	-fno-jump-tables -fno-asynchronous-unwind-tables -fno-builtin -mgeneral-regs-only -fvisibility=hidden \
 	-nostdlib -static -Wl,-z,noexecstack -Wl,--build-id=none
 
-$(BUILD)/payload-%.elf: $(PAYLOAD_SRC) inject/payload/payload.lds inject/payload/abi.h | $(DEPS)
+$(BUILD)/payload-%.elf: $(PAYLOAD_SRC) inject/payload/payload.lds $(wildcard inject/payload/*.h) | $(DEPS)
 	@echo "  PAYLOAD $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PAYLOAD_FLAGS) -Wl,--defsym=BASE=$* -T inject/payload/payload.lds -o $@ $(PAYLOAD_SRC)
@@ -213,7 +213,7 @@ VICTIM_CC ?= gcc
 VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
 # VICTIM_LIBS_NAME are the libraries of one that needs some.
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
-VICTIM_ALL := $(VICTIM_C) stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
+VICTIM_ALL := $(VICTIM_C) stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -221,6 +221,7 @@ $(VICTIM_C:%=$(VICTIMS)/%): $(VICTIMS)/%: tests/victims/%.c $(wildcard tests/vic
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< $(VICTIM_LIBS_$*)
+comma := ,
 $(VICTIMS)/stackstls: VARIANT := -DWITH_TLS
 $(VICTIMS)/stackshuge: VARIANT := -DWITH_TLS -DHUGE_TLS
 $(VICTIMS)/stackstls $(VICTIMS)/stackshuge: tests/victims/stacks.c tests/victims/victim.h | $(DEPS)
@@ -242,10 +243,13 @@ $(VICTIMS)/musl: tests/victims/single.c tests/victims/victim.h | $(DEPS)
 $(VICTIMS)/static: tests/victims/eight.c
 $(VICTIMS)/cachedstatic: tests/victims/cached.c
 $(VICTIMS)/shapesstatic: tests/victims/shapes.c
-$(VICTIMS)/static $(VICTIMS)/cachedstatic $(VICTIMS)/shapesstatic: $(wildcard tests/victims/*.h) | $(DEPS)
+# All of libc that a thread of ours and its calls take is in it.
+$(VICTIMS)/threadstatic: tests/victims/shapes.c
+$(VICTIMS)/threadstatic: VARIANT := $(addprefix -Wl$(comma)-u$(comma),$(addprefix pthread_attr_,init setstack setdetachstate destroy) malloc_stats malloc_info malloc_trim)
+$(VICTIMS)/static $(VICTIMS)/cachedstatic $(VICTIMS)/shapesstatic $(VICTIMS)/threadstatic: $(wildcard tests/victims/*.h) | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
-	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -static -o $@ $(filter %.c,$^)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) $(VARIANT) -static -o $@ $(filter %.c,$^)
 $(VICTIMS)/nolibc: tests/victims/nolibc.S | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arch/x86_64.h"
@@ -13,6 +14,9 @@
 #define TLS_RESERVE ((size_t)64 * 1024)
 #define TLS_MAX	    ((uint64_t)1 << 30) /* of one module; no stack holds more */
 #define CHUNK	    ((size_t)4 * 1024)
+/* Minor numbers of glibc 2: the end of a thread that has never allocated leaves an arena there. */
+#define LEAVES_ARENA_FIRST 27
+#define LEAVES_ARENA_LAST  33
 /* Code of a large static program; a file may claim any size. */
 #define CODE_MAX ((uint64_t)1 << 30)
 
@@ -100,6 +104,31 @@ static uint64_t own_function(const struct modules *mods, const struct module *li
 	return 0;
 }
 
+/* Does the end of a proxy have to be taken care of (payload/arena.c)? Where the version is not
+ * known, as in a static program, it does no harm. 2.26 leaves an arena of every thread. */
+static bool leaves_arena(const struct module *libc)
+{
+	char version[32];
+	long minor;
+
+	if (modules_glibc_version(libc, version, sizeof(version)))
+		return true;
+	minor = strncmp(version, "2.", 2) == 0 ? strtol(version + 2, NULL, 10) : 0;
+	return minor >= LEAVES_ARENA_FIRST && minor <= LEAVES_ARENA_LAST;
+}
+
+static void find_malloc(const struct modules *mods, const struct module *libc, struct anchors *out)
+{
+	struct symbol alloc, release;
+
+	/* what frees a thread's last block is whatever a plain reference reaches */
+	if (modules_symbol(mods, "malloc", &alloc) || modules_symbol(mods, "free", &release) ||
+	    alloc.mod != libc || release.mod != libc || !leaves_arena(libc))
+		return;
+	out->malloc = alloc.addr;
+	out->free = release.addr;
+}
+
 static size_t tls_size(const struct modules *mods)
 {
 	size_t sum = TLS_RESERVE;
@@ -142,6 +171,7 @@ int anchors_find(const struct modules *mods, struct anchors *out, struct diag *d
 	out->attr_setdetachstate = own_function(mods, libc, "pthread_attr_setdetachstate");
 	out->attr_destroy = own_function(mods, libc, "pthread_attr_destroy");
 	out->create = own_function(mods, libc, "pthread_create");
+	find_malloc(mods, libc, out);
 	out->tls_size = tls_size(mods);
 	return 0;
 }

@@ -16,6 +16,7 @@ struct anchors {
 	/* 0 where the target has no threads library (glibc before 2.34): then only direct calls are
 	 * possible */
 	uint64_t attr_init, attr_setstack, attr_setdetachstate, attr_destroy, create;
+	uint64_t malloc, free; /* for the end of a proxy; 0 where it needs neither */
 	size_t tls_size; /* what a new thread's stack must hold beside the stack: all modules' TLS
 			  */
 };

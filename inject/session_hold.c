@@ -133,6 +133,7 @@ static int try_round(struct session *s, struct search *f, struct diag *d)
 		threads_free(&list);
 		return diag_internal(d, rc, "ranking threads");
 	}
+	s->block.arena_off = list.arena_off;
 	rc = 1;
 	for (size_t i = 0; i < list.n && f->holds - before < f->most && rc == 1; i++) {
 		const struct thread *th = &list.v[i];

@@ -108,6 +108,8 @@ static void prepare_block(struct session *s)
 	b->fn_attr_destroy = s->a.attr_destroy;
 	b->fn_create = s->a.create;
 	b->fn_proxy = r->base + entry;
+	b->fn_malloc = s->a.malloc;
+	b->fn_free = s->a.free;
 	b->max_fd = s->mode == HM_MODE_PROXY ? highest_fd(s->t) : 0;
 	b->fd_out = -1;
 	b->out_addr = r->out;

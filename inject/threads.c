@@ -367,6 +367,7 @@ static void find_arenas(const struct target *t, const struct tls_layout *l, cons
 	uint64_t off = 0;
 	bool known = tls_arena_offset(t->pid, l, tps, list->n, &off) == 0;
 
+	list->arena_off = known ? off : 0;
 	for (size_t i = 0; i < list->n; i++) {
 		uint64_t arena = 0;
 

@@ -33,6 +33,7 @@ struct thread {
 struct threads {
 	struct thread *v;
 	size_t n;
+	uint64_t arena_off; /* thread_arena lies so far below a thread pointer; 0 unknown */
 };
 
 /* All threads, unranked: tid, state, name, system call, sp, pc. Threads that end meanwhile are left
@@ -49,7 +50,8 @@ void threads_free(struct threads *t);
  * among them first one asleep in a call that the kernel restarts by itself, then one in a call
  * whose EINTR we heal, each first without a timeout, last a running one. Behind all of them come
  * waits whose timeout would begin anew. Never usable: D, Z, X, t, T; a stack that is neither the
- * main stack nor one with a TCB at its end. mods may be NULL: then has_arena stays false.
+ * main stack nor one with a TCB at its end. mods may be NULL: then has_arena stays false. Fills
+ * arena_off.
  */
 HM_MUST_CHECK int threads_rank(const struct target *t, const struct maps *maps,
 			       const struct modules *mods, struct threads *list);

@@ -34,7 +34,7 @@ make_root() { # RELEASE DIRECTORY
 	return 1
 }
 
-build() { # ROOT NAME SOURCE [FLAG]
+build() { # ROOT NAME SOURCE [FLAGS]
 	[ "$1/victims/$2" -nt "$1/src/$3.c" ] && [ "$1/victims/$2" -nt "$newest" ] && return 0
 	# shellcheck disable=SC2086
 	chroot "$1" gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -pthread ${4:-} -o "/victims/$2" "/src/$3.c" -ldl -lrt -lm
@@ -51,11 +51,17 @@ build_victims() { # ROOT
 		name=$(basename "$source" .c)
 		build "$1" "$name" "$name" || return 1
 	done
-	build "$1" static eight -static && build "$1" shapesstatic shapes -static && build "$1" cachedstatic cached -static
+	build "$1" static eight -static && build "$1" shapesstatic shapes -static && build "$1" cachedstatic cached -static || return 1
+	callable=-static
+	for name in pthread_attr_{init,setstack,setdetachstate,destroy} malloc_{stats,info,trim}; do
+		callable+=" -Wl,-u,$name"
+	done
+	build "$1" threadstatic shapes "$callable"
 }
 
 for release in ${ROOTS:-bullseye bookworm trixie sid}; do
 	root=$build/roots/$release
+	begun=$SECONDS
 	mkdir -p "$build/roots"
 	echo "==== $release"
 	if ! make_root "$release" "$root" || ! build_victims "$root"; then
@@ -64,11 +70,12 @@ for release in ${ROOTS:-bullseye bookworm trixie sid}; do
 		continue
 	fi
 	mount --bind /proc "$root/proc" || exit 1
-	echo "glibc $(chroot "$root" dpkg-query -W -f "\${Version}" libc6)"
+	echo "ready after $((SECONDS - begun)) s, glibc $(chroot "$root" dpkg-query -W -f "\${Version}" libc6)"
 	VICTIM_ROOT=$(realpath "$root") VICTIMS=/victims "$here/run-tests.sh" "$build" "$@" >"$log" 2>&1
 	rc=$?
 	cat "$log"
 	umount "$root/proc"
+	echo "==== $release: $((SECONDS - begun)) s"
 	if read -r p f s < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$log" | tail -n 1); then
 		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	fi

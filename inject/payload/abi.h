@@ -71,6 +71,10 @@ struct hm_block {
 	uint64_t fn_errno_location;
 	uint64_t fn_attr_init, fn_attr_setstack, fn_attr_setdetachstate, fn_attr_destroy, fn_create;
 	uint64_t fn_proxy; /* address of proxy_entry */
+	/* arena.c; fn_malloc and arena_off are 0 where that is not needed, or not possible */
+	uint64_t fn_malloc, fn_free;
+	uint64_t arena_off; /* thread_arena lies so far below a thread pointer */
+	uint64_t arena;	    /* of the borrowed thread, once it has created the proxy */
 	uint64_t n_reap;
 	struct hm_range reap[HM_MAX_REAP];
 

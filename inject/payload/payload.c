@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "abi.h"
+#include "arena.h"
 
 _Static_assert(offsetof(struct hm_block, base) == HM_OFF_BASE, "abi");
 _Static_assert(offsetof(struct hm_block, munmap_len) == HM_OFF_MUNMAP_LEN, "abi");
@@ -200,8 +201,10 @@ static int start_proxy(struct hm_block *b)
 	rc = setstack(b->attr, (void *)b->pstack_addr, b->pstack_len);
 	if (!rc)
 		rc = setdetach(b->attr, PTHREAD_CREATE_DETACHED);
+	arena_note(b);
 	if (!rc)
 		rc = create(&b->thread_id, b->attr, (void *)b->fn_proxy, b);
+	arena_note(b);
 	attr_destroy(b->attr);
 	return rc;
 }
@@ -380,6 +383,7 @@ void payload_proxy(struct hm_block *b)
 	raw(NR_prctl, PR_SET_NAME, (long)HM_NAME, 0, 0);
 	b->proxy_tid = (int32_t)raw(NR_gettid, 0, 0, 0, 0);
 	__atomic_store_n(&b->proxy_state, HM_PROXY_STARTED, __ATOMIC_SEQ_CST);
+	arena_make_cache(b);
 	b->proxy_step = 1;
 	rc = own_descriptors(b);
 	if (rc == 0) {
@@ -397,6 +401,7 @@ void payload_proxy(struct hm_block *b)
 	} else {
 		fail(b);
 	}
+	arena_make_cache(b);
 	/*
 	 * The kernel writes to a registered rseq area at every switch. A host that is going to take
 	 * the stack away has put the registration here.

@@ -117,27 +117,15 @@ static void start(struct victim *v, const struct subject *s)
 	victim_start(v, &plan);
 }
 
-/*
- * The one exception: before 2.34 glibc makes an arena for the thread that runs our calls, if there
- * may be one more; its first page is there for good, in a heap of its own.
- */
-static long long arena_of_ours(pid_t pid)
-{
-	int minor = heap_glibc(pid);
-
-	return minor && minor < 34 ? PAGE : 0;
-}
-
 /* The reading changes nothing; then the call returns what was read, and a second one nothing. */
 static void exact(const struct subject *s)
 {
-	long long before, after, again, planned, predicted, returned, new_arena;
+	long long before, after, again, planned, predicted, returned;
 	struct run r[3];
 	struct victim v;
 	json_t *o[3];
 
 	start(&v, s);
-	new_arena = arena_of_ours(v.pid);
 	before = heap_bytes(v.pid);
 	o[0] = trim(&r[0], &v, s->pad, true);
 	cr_assert_eq(heap_bytes(v.pid), before, "the prediction has touched the heap");
@@ -150,9 +138,8 @@ static void exact(const struct subject *s)
 		s->env ? s->env : "", s->pad ? s->pad : "", planned / PAGE,
 		json_int(o[0], "result.allocators.0.predicted_us"),
 		json_int(o[1], "result.allocators.0.duration_us"));
-	cr_assert(before - after == predicted || before - after + new_arena == predicted,
-		  "%s: %lld pages predicted, %lld came back", s->shape, predicted / PAGE,
-		  (before - after) / PAGE);
+	cr_assert_eq(before - after, predicted, "%s: %lld pages predicted, %lld came back",
+		     s->shape, predicted / PAGE, (before - after) / PAGE);
 	/* the few bytes that glibc allocates for our thread may be on a page that was free */
 	cr_assert(predicted <= planned && predicted >= planned - PAGE,
 		  "%s: %lld, then %lld predicted", s->shape, planned, predicted);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "heap.h"
 #include "program.h"
 #include "victim.h"
 
@@ -82,6 +83,59 @@ Test(survive, one_thread_that_sleeps)
 Test(survive, threads_inside_malloc)
 {
 	many_sessions("busy", NULL, 30);
+}
+
+struct heap_size {
+	long long arenas, in_use;
+};
+
+static struct heap_size heap_size(pid_t pid)
+{
+	json_t *o = heap_ask(pid, "arenas", NULL);
+	struct heap_size s = { json_int(o, "result.total.arenas"),
+			       json_int(o, "result.total.in_use") };
+
+	json_decref(o);
+	return s;
+}
+
+/* Threads of ours come and go, and leave no block and no arena behind. The victim allocates
+ * nothing meanwhile. */
+static void leaves_nothing(const char *name, const char *arg1, const char *arg2)
+{
+	static const char *const words[] = { "trim", "stats", "info" };
+	static struct state state;
+	struct heap_size before, after;
+	struct victim v;
+
+	victim_start_named(&v, name, arg1, arg2);
+	run_ok(v.pid, "--via", "proxy", "trim", NULL);
+	state_take(&v, &state);
+	before = heap_size(v.pid);
+	for (int i = 0; i < 12; i++)
+		run_ok(v.pid, "--via", "proxy", words[i % 3], NULL);
+	after = heap_size(v.pid);
+	cr_assert_eq(after.arenas, before.arenas, "%lld arenas, then %lld", before.arenas,
+		     after.arenas);
+	cr_assert_eq(after.in_use, before.in_use, "%lld bytes in use, then %lld", before.in_use,
+		     after.in_use);
+	state_same(&v, &state, STATE_HEAP_STILL);
+	victim_stop(&v);
+}
+
+Test(survive, sessions_leave_nothing_in_the_heap)
+{
+	leaves_nothing("retained", "2", "100");
+}
+
+Test(survive, sessions_leave_nothing_in_one_arena)
+{
+	leaves_nothing("shapes", "pins", NULL);
+}
+
+Test(survive, sessions_leave_nothing_in_a_static_program)
+{
+	leaves_nothing("threadstatic", "arenas", NULL);
 }
 
 /*

@@ -69,9 +69,10 @@ GEN_HDR := $(BUILD)/gen/mallctl_table.inc
 all: $(PROG)
 
 # `make test` and `make demo` promise to work on a fresh machine: there the packages come before the first compilation.
-DEPS := $(if $(filter test demo torture bench fuzz,$(MAKECMDGOALS)),deps)
+DEPS := $(if $(filter test demo torture bench fuzz test-glibcs test-roots,$(MAKECMDGOALS)),deps)
 deps:
-	@scripts/install-deps.sh build $(if $(filter test torture bench,$(MAKECMDGOALS)),test) $(filter fuzz,$(MAKECMDGOALS))
+	@scripts/install-deps.sh build $(if $(filter test torture bench test-glibcs test-roots,$(MAKECMDGOALS)),test) \
+		$(filter fuzz,$(MAKECMDGOALS)) $(if $(filter test-glibcs test-roots,$(MAKECMDGOALS)),roots)
 install-deps:
 	scripts/install-deps.sh build test lint fuzz
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Usage: install-deps.sh GROUP...      GROUP is build, test, lint or fuzz
+# Usage: install-deps.sh GROUP...      GROUP is build, test, lint, fuzz or roots
 #
 # Installs with apt what is missing on Debian and Ubuntu, and does nothing (not even apt-get update) when nothing is. Who is not
 # root is told the command. Services that come with a package (redis, databases) are not started.
@@ -62,8 +62,12 @@ needs() {
 		cmd clang clang
 		fuzzer - libclang-rt-dev
 	END
+	roots) cat <<-END ;;
+		cmd debootstrap debootstrap
+		cmd unshare util-linux
+	END
 	*)
-		echo "install-deps: unknown group $1: build, test, lint and fuzz are known" >&2
+		echo "install-deps: unknown group $1: build, test, lint, fuzz and roots are known" >&2
 		return 1
 		;;
 	esac

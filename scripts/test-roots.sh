@@ -7,6 +7,11 @@
 # 'N passed, N failed, N skipped' over all of them.
 set -u
 
+[ "$(id -u)" -eq 0 ] || {
+	echo "test-roots: debootstrap and chroot need root" >&2
+	exit 1
+}
+
 # The mounts below are seen by this process and its children only, and end with them.
 [ -n "${TEST_ROOTS_MOUNTS:-}" ] || TEST_ROOTS_MOUNTS=private exec unshare --mount --propagation private "$0" "$@"
 
@@ -17,14 +22,7 @@ passed=0 failed=0 skipped=0
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
-[ "$(id -u)" -eq 0 ] || {
-	echo "test-roots: debootstrap and chroot need root" >&2
-	exit 1
-}
-command -v debootstrap >/dev/null || {
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get update -q </dev/null && apt-get install -y -q --no-install-recommends debootstrap </dev/null || exit 1
-}
+"$here/install-deps.sh" roots || exit 1
 
 make_root() { # RELEASE DIRECTORY
 	[ ! -e "$2/.complete" ] || return 0

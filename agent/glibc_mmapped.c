@@ -9,6 +9,15 @@
 #define ALIGN_MAX ((uint64_t)4 << 20) /* of aligned blocks that are looked for */
 #define READS_MAX 100000U
 
+/*
+ * Memory in which a block may begin. The program may have divided a block's mapping, by madvise(2)
+ * or mlock(2) of a part: then the block goes on in the places that follow without a gap.
+ */
+struct place {
+	uint64_t start, end;
+	uint64_t reach; /* where the last of those ends */
+};
+
 struct finder {
 	const struct glibc_view *v;
 	const struct glibc_par *par;
@@ -86,31 +95,30 @@ static bool is_complete(const struct finder *f)
 	return f->par->n_mmaps >= 0 && f->out->n >= (size_t)f->par->n_mmaps;
 }
 
-/* From the start of a place on, one behind the other; *stop is where that ends. */
-static int chain(struct finder *f, uint64_t at, uint64_t end, uint64_t *stop)
+/* From the start of a place on, one behind the other; the start is then where that ends. */
+static int chain(struct finder *f, struct place *p)
 {
 	uint64_t len = 1;
 	int rc = 0;
 
-	while (!rc && at < end && len && !is_complete(f)) {
-		rc = mapping_at(f, at, end, &len);
+	while (!rc && p->start < p->end && len && !is_complete(f)) {
+		rc = mapping_at(f, p->start, p->reach, &len);
 		if (!rc && len)
-			rc = add(f, at, at + len);
-		at += len;
+			rc = add(f, p->start, p->start + len);
+		p->start += len;
 	}
-	*stop = at;
 	return rc;
 }
 
 /* The kernel has merged blocks with what lies below them: they may begin at any page. */
-static int search(struct finder *f, const struct span *place)
+static int search(struct finder *f, struct place *p)
 {
-	uint64_t at = place->start;
 	int rc = 0;
 
-	while (!rc && at < place->end && f->reads && !is_complete(f)) {
-		rc = chain(f, at, place->end, &at);
-		at += PAGE;
+	while (!rc && p->start < p->end && f->reads && !is_complete(f)) {
+		rc = chain(f, p);
+		if (p->start < p->end)
+			p->start += PAGE;
 	}
 	return rc;
 }
@@ -119,18 +127,33 @@ static int search(struct finder *f, const struct span *place)
  * The likely things first, as every look costs a page to be read and all may be found soon: plain
  * blocks at the start of a place, aligned ones, then any page. place is changed.
  */
-static int find(struct finder *f, struct span *place, size_t n)
+static int find(struct finder *f, struct place *place, size_t n)
 {
 	int rc = 0;
 
-	for (int pass = 0; pass < 2; pass++) {
+	for (int pass = 0; pass < 3; pass++) {
 		f->aligned = pass > 0;
-		for (size_t i = 0; !rc && i < n; i++)
-			rc = chain(f, place[i].start, place[i].end, &place[i].start);
+		for (size_t i = 0; !rc && i < n; i++) {
+			/* a block that begins in the place before may take all of this one */
+			if (i && place[i].start < place[i - 1].start)
+				place[i].start = place[i - 1].start;
+			rc = pass < 2 ? chain(f, &place[i]) : search(f, &place[i]);
+		}
 	}
-	for (size_t i = 0; !rc && i < n; i++)
-		rc = search(f, &place[i]);
 	return rc;
+}
+
+/* NULL without memory; the caller frees it. */
+static struct place *places_join(const struct span *v, size_t n)
+{
+	struct place *p = calloc(n, sizeof(*p));
+
+	for (size_t i = n; p && i-- > 0;) {
+		p[i] = (struct place){ v[i].start, v[i].end, v[i].end };
+		if (i + 1 < n && v[i].end == v[i + 1].start)
+			p[i].reach = p[i + 1].reach;
+	}
+	return p;
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -156,16 +179,15 @@ int glibc_mmapped_find(const struct glibc_view *v, const struct span *places, si
 {
 	struct finder f = { .v = v, .par = &v->par, .out = out, .reads = READS_MAX };
 	struct glibc_par after;
-	struct span *rest;
+	struct place *rest;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	if (!v->par.at || v->par.n_mmaps <= 0 || n == 0)
 		return 0;
-	rest = calloc(n, sizeof(*rest));
+	rest = places_join(places, n);
 	if (!rest)
 		return -ENOMEM;
-	memcpy(rest, places, n * sizeof(*rest));
 	rc = find(&f, rest, n);
 	free(rest);
 	if (rc)

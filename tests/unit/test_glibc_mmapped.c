@@ -138,6 +138,44 @@ Test(glibc_mmapped, behind_others)
 	end(&s);
 }
 
+/* The program has divided mappings of blocks: some advice, or a lock, for all but the header's
+ * page. */
+Test(glibc_mmapped, divided)
+{
+	static const struct span place[] = {
+		{ BASE, BASE + PAGE },			    /* a block's header */
+		{ BASE + PAGE, BASE + 500 * PAGE },	    /* and its rest */
+		{ BASE + 500 * PAGE, BASE + 700 * PAGE },   /* others', then an aligned block */
+		{ BASE + 700 * PAGE, BASE + 800 * PAGE },   /* which goes on */
+		{ BASE + 800 * PAGE, BASE + 900 * PAGE },   /* and ends with a plain one */
+		{ BASE + 1000 * PAGE, BASE + 1001 * PAGE }, /* behind a gap */
+		{ BASE + 1002 * PAGE, BASE + 1100 * PAGE },
+	};
+	static const struct span block_at[] = {
+		{ BASE, BASE + 500 * PAGE },
+		{ BASE + 600 * PAGE, BASE + 850 * PAGE },
+		{ BASE + 850 * PAGE, BASE + 900 * PAGE },
+	};
+	struct scene s;
+
+	start(&s);
+	block(&s, BASE, 500 * PAGE, 16);
+	block(&s, BASE + 600 * PAGE, 250 * PAGE, 65536);
+	block(&s, BASE + 850 * PAGE, 50 * PAGE, 16);
+	find(&s, place, sizeof(place) / sizeof(place[0]));
+	cr_assert_eq(s.m.n, 3);
+	cr_assert(s.m.proven);
+	for (size_t i = 0; i < s.m.n; i++)
+		cr_assert(s.m.v[i].start == block_at[i].start && s.m.v[i].end == block_at[i].end,
+			  "block %zu", i);
+	/* no block goes on behind a gap */
+	block(&s, BASE + 1000 * PAGE, 10 * PAGE, 16);
+	find(&s, place, sizeof(place) / sizeof(place[0]));
+	cr_assert_eq(s.m.n, 3);
+	cr_assert_not(s.m.proven);
+	end(&s);
+}
+
 Test(glibc_mmapped, no_headers)
 {
 	static const struct {

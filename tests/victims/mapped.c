@@ -94,19 +94,27 @@ static void anonymous_memory(void)
 		wrong("mmap: %s", strerror(errno));
 }
 
-/* Blocks so large that malloc maps each by itself: 3 + 2 MiB plain, 4 x 1 MiB aligned. Each has a
- * page more or less for its header. */
+/* Blocks so large that malloc maps each by itself: 3 + 2 MiB plain, 4 x 1 MiB aligned, 1 + 1 MiB
+ * whose mappings are divided by advice for a part. Each has a page more or less for its header. */
 static void large_blocks(void)
 {
 	static const size_t align[] = { 64, 4096, 65536, 1 << 20 };
-	static void *kept[6];
+	static void *kept[8];
 
 	kept[0] = malloc(3 * MIB);
 	kept[1] = malloc(2 * MIB);
 	for (int i = 0; i < 4; i++)
 		if (posix_memalign(&kept[2 + i], align[i], MIB))
 			wrong("posix_memalign failed");
-	for (int i = 0; i < 6; i++)
+	kept[6] = malloc(MIB);
+	kept[7] = aligned_alloc(PAGE, MIB);
+	for (int i = 6; i < 8; i++) {
+		char *page = (char *)(((uintptr_t)kept[i] + PAGE) & ~(PAGE - 1));
+
+		if (madvise(page, MIB - 2 * PAGE, MADV_DONTDUMP))
+			wrong("madvise(MADV_DONTDUMP): %s", strerror(errno));
+	}
+	for (int i = 0; i < 8; i++)
 		memset(kept[i], 1, MIB);
 }
 

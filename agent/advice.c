@@ -75,16 +75,22 @@ static bool is_damaged(const struct glibc_plan *p)
 	return found;
 }
 
-/* malloc_trim aborts the process where it meets damage: `trim` refuses that. */
+/* malloc_trim aborts the process where it meets damage: `trim` refuses that, as it does where no
+ * call can be made. */
 static void glibc_now(const struct advice_case *c, struct advices *out)
 {
 	const struct glibc_arena_plan *t = &c->glibc->plan.total;
 	uint64_t bytes = t->pages.trimmable + t->swapped;
+	char size[SIZE_TEXT];
 
 	if (is_damaged(&c->glibc->plan))
 		add(out, ADVICE_RESTART,
 		    "a restart: the heap is damaged, a trim would end the process (`check` names "
 		    "the place)");
+	else if (bytes >= advice_limits.note && c->no_call)
+		add(out, ADVICE_LOOK_AT,
+		    "`check`: a trim would return %s, but no call can be made: %.240s",
+		    size_format(bytes, size), c->no_call);
 	else if (bytes >= advice_limits.note)
 		expect(add(out, ADVICE_TRIM,
 			   "`trim`: malloc_trim(0) returns free pages of all arenas (%zu)",

@@ -28,6 +28,7 @@ struct advice_case {
 	const char *jemalloc;		  /* its symbols' prefix, NULL: not in use */
 	const char *other;		  /* another allocator that owns malloc, or NULL */
 	bool go;
+	const char *no_call; /* why no call can be made in it, or NULL */
 	struct advice_settings set;
 };
 

@@ -160,6 +160,7 @@ static void advise(const struct process *p, struct look *l)
 		.jemalloc = l->jemalloc ? l->jemalloc->prefix : NULL,
 		.other = foreign_owner(p),
 		.go = l->memory.facts.go,
+		.no_call = p->pre.injectable ? NULL : p->pre.cause.text,
 	};
 	uint64_t r[OWNERS];
 

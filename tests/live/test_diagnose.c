@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -184,6 +185,32 @@ Test(diagnose, retained)
 	run_free(&r);
 	o = diagnose(&v, "healthy");
 	cr_assert_null(advice(o, "trim", ""));
+	json_decref(o);
+	victim_stop(&v);
+}
+
+/* A trim is not advised while it would be refused: what is in the way is. */
+Test(diagnose, stopped)
+{
+	struct victim v;
+	struct run r;
+	json_t *o;
+	int status;
+
+	victim_start_named(&v, "retained", NULL, NULL);
+	cr_assert_eq(kill(v.pid, SIGSTOP), 0);
+	cr_assert_eq(waitpid(v.pid, &status, WUNTRACED), v.pid);
+	run(&r, v.pid, "--json", "diagnose", NULL);
+	run_expect(&r, 0);
+	o = run_json(&r, 0, v.pid, "diagnose");
+	cr_assert_null(advice(o, "trim", ""));
+	cr_assert_not_null(advice(o, "look-at", "no call can be made: "));
+	json_decref(o);
+	run_free(&r);
+	cr_assert_eq(kill(v.pid, SIGCONT), 0);
+	cr_assert_eq(waitpid(v.pid, &status, WCONTINUED), v.pid);
+	o = diagnose(&v, "retained");
+	cr_assert_not_null(advice(o, "trim", "malloc_trim(0)"));
 	json_decref(o);
 	victim_stop(&v);
 }

@@ -108,6 +108,26 @@ Test(advice, a_damaged_heap_is_not_trimmed)
 	cr_assert_not_null(find(&x, ADVICE_TRIM, ""));
 }
 
+/* `trim` would be refused: what is in the way is said in its place. */
+Test(advice, no_call_can_be_made)
+{
+	static char why[600];
+	struct fixture x;
+
+	start(&x);
+	x.c.glibc = &x.glibc;
+	x.c.no_call = "it is stopped";
+	x.glibc.plan.total.pages.trimmable = 90 * MIB;
+	cr_assert_null(find(&x, ADVICE_TRIM, ""));
+	says(&x, ADVICE_LOOK_AT, "a trim would return 90.0 MiB, but no call can be made: it is ");
+	cr_assert_eq(x.out.v[0].action, ADVICE_LOOK_AT);
+	memset(why, 'y', sizeof(why) - 1);
+	x.c.no_call = why;
+	says(&x, ADVICE_LOOK_AT, "no call can be made: yyy");
+	x.glibc.plan.total.pages.trimmable = 4096;
+	cr_assert_null(find(&x, ADVICE_LOOK_AT, "no call"), "a page is not worth a line");
+}
+
 Test(advice, arena_max_saves_what_is_free_behind_the_largest)
 {
 	struct fixture x;

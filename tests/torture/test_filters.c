@@ -42,7 +42,7 @@ static bool is_refused(const char *call, const char *action)
 
 Test(filters, seccomp_each_call_and_action, .timeout = 3600)
 {
-	unsigned step = torture_rounds(2, 13), n = 0, at = (unsigned)getpid() % step;
+	unsigned step = torture_rounds(1, 13), n = 0, at = (unsigned)getpid() % step;
 
 	if (!is_root())
 		cr_skip_test("only root may ask a filter");

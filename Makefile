@@ -23,7 +23,7 @@ VERSION := 0.1.0
 CC ?= cc
 PKG_CONFIG ?= pkg-config
 OBJCOPY ?= objcopy
-PKGS := libunwind-ptrace libelf jansson expat zlib
+PKGS := libunwind-ptrace libdw libelf liblzma jansson expat zlib
 Q := $(if $(V),,@)
 
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings \
@@ -39,8 +39,8 @@ override LDFLAGS += -fsanitize=address,undefined
 endif
 # Asked once, and only where something is compiled: `make clean` and `make install-deps` work without the libraries.
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS)))$(LIB_CFLAGS)
-LIBS = $(eval LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lreadline)$(LIBS)
-STATIC_LIBS = $(shell $(PKG_CONFIG) --static --libs $(PKGS)) -lreadline -ltinfo -llzma
+LIBS = $(eval LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -liberty -lreadline)$(LIBS)
+STATIC_LIBS = $(shell $(PKG_CONFIG) --static --libs $(PKGS)) -liberty -lreadline -ltinfo -llzma
 
 LIB_SRC := $(sort $(wildcard inject/*.c agent/*.c)) $(filter-out repl/main.c,$(sort $(wildcard repl/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/inject/payload_blob.o
@@ -174,7 +174,8 @@ $(FUZZ_SEEDS)/elf/%: tests/fuzz/seeds/%.c | $(DEPS)
 	$(Q)$(VICTIM_CC) $(SEED_FLAGS) $(shell sed -n 's,^// flags: ,,p' $<) -o $@ $<
 $(FUZZ_SEEDS)/made: $(BUILD)/tests/fuzz/make_seeds $(FUZZ_ELF)
 	$(Q)$< $(FUZZ_SEEDS) $(FUZZ_ELF)
-	$(Q)for n in mallocinfo procfs maps; do mkdir -p $(FUZZ_SEEDS)/$$n || exit 1; done
+	$(Q)for n in mallocinfo procfs maps symbols; do mkdir -p $(FUZZ_SEEDS)/$$n || exit 1; done
+	$(Q)cp $(FUZZ_ELF) $(FUZZ_SEEDS)/symbols
 	$(Q)cp tests/fixtures/malloc_info/*.txt $(FUZZ_SEEDS)/mallocinfo
 	$(Q)cp tests/fixtures/proc/[!m]* $(FUZZ_SEEDS)/procfs && cp tests/fixtures/proc/maps-* $(FUZZ_SEEDS)/maps && touch $@
 # Never with sanitizers: one seed is its own heap, which must be glibc's.

@@ -13,7 +13,7 @@
 #define SEGMENTS_MAX 4096
 #define NOTES_MAX    ((size_t)64 * 1024)
 
-static int pread_all(int fd, void *buf, size_t len, uint64_t off)
+int elf_pread(int fd, void *buf, size_t len, uint64_t off)
 {
 	char *p = buf;
 	ssize_t n;
@@ -38,7 +38,7 @@ static int pread_all(int fd, void *buf, size_t len, uint64_t off)
 /* Before libelf sees the file: is it ours at all? */
 static int check_ident(int fd, Elf64_Ehdr *eh)
 {
-	int err = pread_all(fd, eh, sizeof(*eh), 0);
+	int err = elf_pread(fd, eh, sizeof(*eh), 0);
 
 	if (err == -EBADMSG)
 		return -ENOEXEC; /* shorter than a header */
@@ -64,7 +64,7 @@ static int check_sections(int fd, const Elf64_Ehdr *eh)
 
 	if (eh->e_shnum || !eh->e_shoff)
 		return 0;
-	err = pread_all(fd, &first, sizeof(first), eh->e_shoff);
+	err = elf_pread(fd, &first, sizeof(first), eh->e_shoff);
 	if (err)
 		return err == -EBADMSG ? 0 : err; /* outside: there are none */
 	return first.sh_size > ELF_SECTIONS_MAX ? -EBADMSG : 0;
@@ -148,7 +148,7 @@ static void build_id_from_segments(struct elf_file *e)
 
 		if (s->type != PT_NOTE || !s->filesz || s->filesz > sizeof(buf))
 			continue;
-		if (!pread_all(e->fd, buf, (size_t)s->filesz, s->offset))
+		if (!elf_pread(e->fd, buf, (size_t)s->filesz, s->offset))
 			take_build_id(e, buf, (size_t)s->filesz, (size_t)s->align);
 	}
 }
@@ -297,7 +297,7 @@ int elf_file_read(const struct elf_file *e, uint64_t vaddr, void *buf, size_t le
 		} else {
 			if (s->offset > UINT64_MAX - in)
 				return -EFAULT;
-			err = pread_all(e->fd, p, (size_t)now, s->offset + in);
+			err = elf_pread(e->fd, p, (size_t)now, s->offset + in);
 			if (err)
 				return err == -EBADMSG ? -EFAULT : err;
 		}

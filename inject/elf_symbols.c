@@ -106,6 +106,20 @@ static void *read_owned(struct elf_file *e, unsigned slot, uint64_t vaddr, size_
 	return p;
 }
 
+/* Both have been read from there, so they lie in a PT_LOAD. */
+static void table_at(struct elf_file *e, const struct dynamic *d, size_t n, size_t str_len)
+{
+	uint64_t in_sym, in_str;
+	const struct elf_segment *sym = elf_segment_at(e, d->symtab, &in_sym);
+	const struct elf_segment *str = elf_segment_at(e, d->strtab, &in_str);
+
+	if (sym && str)
+		e->dyn_at = (struct elf_table){
+			.sym = { sym->offset + in_sym, n * sizeof(Elf64_Sym) },
+			.str = { str->offset + in_str, str_len },
+		};
+}
+
 static int dyn_from_segments(struct elf_file *e)
 {
 	struct symtab *t = &e->dyn;
@@ -140,6 +154,7 @@ static int dyn_from_segments(struct elf_file *e)
 		return 0;
 	}
 	symtab_set_strings(t, p, len);
+	table_at(e, &d, t->n, len);
 	t->ver = read_owned(e, 3, d.versym, t->n * sizeof(uint16_t), &len);
 	t->ver_n = len / sizeof(uint16_t);
 	return 0;
@@ -197,7 +212,7 @@ static void dyn_from_sections(struct elf_file *e)
 	}
 }
 
-static int need_dyn(struct elf_file *e)
+int elf_need_dyn(struct elf_file *e)
 {
 	if (e->dyn_read)
 		return 0;
@@ -237,7 +252,7 @@ bool elf_file_has_symtab(struct elf_file *e)
 
 int elf_file_lookup_dynamic(struct elf_file *e, const char *name, struct elf_sym *out)
 {
-	int err = need_dyn(e);
+	int err = elf_need_dyn(e);
 
 	return err ? err : symtab_lookup(&e->dyn, name, out);
 }
@@ -275,7 +290,7 @@ int elf_file_each(struct elf_file *e, int (*fn)(const char *name, const struct e
 		  void *arg)
 {
 	struct each each = { .fn = fn, .arg = arg };
-	int err = need_dyn(e);
+	int err = elf_need_dyn(e);
 
 	if (!err)
 		err = symtab_each(&e->dyn, each_typed, &each);

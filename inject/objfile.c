@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -151,7 +153,41 @@ int objfile_open_debug(int procfd, const unsigned char *id, size_t len, int *fd)
 			*p++ = '/';
 	}
 	strcpy(p, ".debug");
-	if (!reopen(open_in_root(procfd, path), fd))
-		return 0;
-	return reopen(open(path, O_PATH | O_CLOEXEC), fd);
+	return objfile_open_path(procfd, path, fd);
+}
+
+/* /proc and its like: to open or read one of their files may do something. */
+static bool is_made_up(int fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fd < 0 || fstatfs(fd, &fs) || fstat(fd, &st))
+		return false;
+	return !st.st_size || fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC ||
+	       fs.f_type == DEBUGFS_MAGIC || fs.f_type == TRACEFS_MAGIC;
+}
+
+static int open_plain(int path_fd, int *fd)
+{
+	if (is_made_up(path_fd)) {
+		close(path_fd);
+		return -EINVAL;
+	}
+	return reopen(path_fd, fd);
+}
+
+int objfile_open_path(int procfd, const char *path, int *fd)
+{
+	static const char dir[] = "/usr/lib/debug/";
+
+	if (path[0] != '/')
+		return -ENOENT;
+	if (procfd >= 0) {
+		int err = open_plain(open_in_root(procfd, path), fd);
+
+		if (!err || strncmp(path, dir, sizeof(dir) - 1) != 0)
+			return err;
+	}
+	return open_plain(open(path, O_PATH | O_CLOEXEC), fd);
 }

@@ -25,4 +25,10 @@ HM_MUST_CHECK int objfile_open(int procfd, const struct map *head, const struct 
  * target's root, then on this host. -ENOENT.
  */
 HM_MUST_CHECK int objfile_open_debug(int procfd, const unsigned char *id, size_t len, int *fd);
+/*
+ * Opens a file by its absolute path for reading: below the root of the process procfd, and one
+ * below /usr/lib/debug then on this host; with procfd -1 on this host only. Regular files that are
+ * not empty and not the kernel's own (/proc, /sys): -EINVAL. The errno of open(2).
+ */
+HM_MUST_CHECK int objfile_open_path(int procfd, const char *path, int *fd);
 #endif

@@ -19,6 +19,8 @@ needs() {
 		pkg libc6-dev libc6-dev
 		pkg libunwind-dev libunwind-dev
 		pkg libelf-dev libelf-dev
+		pkg libdw-dev libdw-dev
+		pkg libiberty-dev libiberty-dev
 		pkg libjansson-dev libjansson-dev
 		pkg libexpat1-dev libexpat1-dev
 		pkg libreadline-dev libreadline-dev
@@ -26,6 +28,9 @@ needs() {
 		pkg liblzma-dev liblzma-dev
 	END
 	test) cat <<-END ;;
+		cmd g++ g++
+		cmd addr2line binutils
+		cmd xz xz-utils
 		pkg libcriterion-dev libcriterion-dev
 		cmd redis-server redis-server
 		cmd go golang-go

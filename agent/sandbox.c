@@ -121,7 +121,7 @@ static void close_others(const int *keep, size_t n, int out)
 	close_between(from, ~0U);
 }
 
-static void limit(int which, rlim_t to)
+static void limit(enum __rlimit_resource which, rlim_t to)
 {
 	setrlimit(which, &(struct rlimit){ to, to });
 }

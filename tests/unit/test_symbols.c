@@ -539,9 +539,6 @@ Test(symbols, as_addr2line)
 		text_of("prog", &start, &end);
 		load(&l, "prog");
 		check_addr2line(&l, start, end, &t);
-		fprintf(stderr,
-			"%s: %zu addresses, %zu frames, %zu of them inlined into, %zu differ\n",
-			flags[i], t.addresses, t.frames, t.inlined, t.other);
 		cr_assert(t.addresses > 300 && t.inlined > (strstr(flags[i], "O0") ? 0U : 300U));
 		/* it has the wrong source file for some functions of headers */
 		cr_assert(t.other * 100 <= t.frames, "%s: %zu of %zu differ, first %s", flags[i],

@@ -109,7 +109,8 @@ static void close_others(const int *keep, size_t n, int out)
 	unsigned from = 3;
 	size_t i;
 
-	memcpy(v, keep, n * sizeof(*v));
+	if (n)
+		memcpy(v, keep, n * sizeof(*v));
 	v[n++] = out;
 	qsort(v, n, sizeof(*v), by_number);
 	for (i = 0; i < n; i++) {

@@ -52,6 +52,12 @@ HM_MUST_CHECK int elf_file_lookup(struct elf_file *e, const char *name, struct e
 /* The same in .dynsym alone: what the dynamic linker sees. Never reads .symtab. */
 HM_MUST_CHECK int elf_file_lookup_dynamic(struct elf_file *e, const char *name,
 					  struct elf_sym *out);
+/* Is it undefined in .dynsym: does the object want it from another one? False if that cannot be
+ * read. */
+bool elf_file_imports(struct elf_file *e, const char *name);
+/* Does the dynamic linker look into the object itself first for what it needs (ld -Bsymbolic:
+ * DT_SYMBOLIC, or DF_SYMBOLIC in DT_FLAGS)? */
+bool elf_file_is_symbolic(const struct elf_file *e);
 /* Calls fn for each defined function, object and TLS symbol (.dynsym, then .symtab without version
  * suffixes); stops when fn returns non-zero and returns that. */
 HM_MUST_CHECK int elf_file_each(struct elf_file *e,

@@ -257,6 +257,27 @@ int elf_file_lookup_dynamic(struct elf_file *e, const char *name, struct elf_sym
 	return err ? err : symtab_lookup(&e->dyn, name, out);
 }
 
+bool elf_file_imports(struct elf_file *e, const char *name)
+{
+	return !need_dyn(e) && symtab_refers(&e->dyn, name);
+}
+
+static int symbolic_take(const Elf64_Dyn *d, void *arg)
+{
+	bool *symbolic = arg;
+
+	*symbolic |=
+		d->d_tag == DT_SYMBOLIC || (d->d_tag == DT_FLAGS && d->d_un.d_val & DF_SYMBOLIC);
+	return 0;
+}
+
+bool elf_file_is_symbolic(const struct elf_file *e)
+{
+	bool symbolic = false;
+
+	return !dynamic_each(e, symbolic_take, &symbolic) && symbolic;
+}
+
 int elf_file_lookup(struct elf_file *e, const char *name, struct elf_sym *out)
 {
 	int err = elf_file_lookup_dynamic(e, name, out);

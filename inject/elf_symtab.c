@@ -323,6 +323,20 @@ int symtab_lookup(struct symtab *t, const char *name, struct elf_sym *out)
 	return 0;
 }
 
+bool symtab_refers(const struct symtab *t, const char *name)
+{
+	struct gnu_view v;
+	size_t n = t->n, i;
+
+	/* what is hashed is defined, and stands behind all that is not */
+	if (gnu_open(t->gnu, t->gnu_n, &v) && v.first < n)
+		n = v.first;
+	for (i = 0; i < n; i++)
+		if (t->sym[i].st_shndx == SHN_UNDEF && name_is(t, &t->sym[i], name))
+			return true;
+	return false;
+}
+
 /* Calls fn with the name as it is, or cut before its version. */
 static int each_one(const struct symtab *t, const char *name, const struct elf_sym *s,
 		    int (*fn)(const char *name, const struct elf_sym *s, void *arg), void *arg)

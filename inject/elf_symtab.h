@@ -36,6 +36,8 @@ void symtab_drop(struct symtab *t);
 /* The best definition of name: the default version before hidden ones, global before weak before
  * local. -ENOENT, -ENOMEM. */
 HM_MUST_CHECK int symtab_lookup(struct symtab *t, const char *name, struct elf_sym *out);
+/* Does an undefined symbol of that name refer to another object? Of a dynamic table. */
+bool symtab_refers(const struct symtab *t, const char *name);
 /* See elf_file_each. */
 HM_MUST_CHECK int symtab_each(const struct symtab *t,
 			      int (*fn)(const char *name, const struct elf_sym *s, void *arg),

@@ -32,6 +32,7 @@ void modules_free(struct modules *m)
 		if (m->priv->procfd >= 0)
 			close(m->priv->procfd);
 		free(m->priv->extra);
+		free(m->priv->code);
 	}
 	free(m->priv);
 	*m = (struct modules){ 0 };
@@ -47,7 +48,7 @@ const struct module *modules_at(const struct modules *m, uint64_t addr)
 	return NULL;
 }
 
-static void fill(const struct module *mod, const struct elf_sym *s, struct symbol *out)
+void module_symbol_fill(const struct module *mod, const struct elf_sym *s, struct symbol *out)
 {
 	*out = (struct symbol){
 		.addr = s->type == STT_TLS ? s->value : s->value + mod->bias,
@@ -73,7 +74,7 @@ static int exported(const struct module *mod, bool linked, const char *name, str
 		err = elf_file_lookup(mod->elf, name, &s);
 	if (err)
 		return err;
-	fill(mod, &s, out);
+	module_symbol_fill(mod, &s, out);
 	return 0;
 }
 
@@ -140,7 +141,7 @@ int module_symbol(const struct module *mod, const char *name, struct symbol *out
 	}
 	if (err)
 		return err;
-	fill(mod, &s, out);
+	module_symbol_fill(mod, &s, out);
 	return 0;
 }
 

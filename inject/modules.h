@@ -65,6 +65,13 @@ HM_MUST_CHECK int modules_symbol(const struct modules *m, const char *name, stru
 /* In one module: .dynsym, .symtab, and for one without .symtab its separate debug file, which is
  * looked for once. -ENOENT. */
 HM_MUST_CHECK int module_symbol(const struct module *mod, const char *name, struct symbol *out);
+/* The same without its separate debug file. */
+HM_MUST_CHECK int module_own_symbol(const struct module *mod, const char *name, struct symbol *out);
+/*
+ * As module_symbol, for what is going to be called. -EFAULT where the symbol is no function, or
+ * lies where nothing of this module can be executed: a file says what it likes.
+ */
+HM_MUST_CHECK int module_function(const struct module *mod, const char *name, struct symbol *out);
 /* The module that is glibc (defines gnu_get_libc_version, or is a static glibc program), or NULL.
  */
 const struct module *modules_glibc(const struct modules *m);

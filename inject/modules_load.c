@@ -426,6 +426,8 @@ int modules_load(const struct target *t, const struct maps *maps, struct modules
 	}
 	if (!err)
 		err = hand_over(&ld, out);
+	if (!err)
+		err = modules_take_code(out, maps);
 	if (err)
 		diag_internal(d, err, "listing modules");
 out:

@@ -51,13 +51,18 @@ static bool is_libc_part(const struct module *mod)
 	       !strncmp(base, "librt-", 6) || !strncmp(base, "libthr.", 7);
 }
 
+/*
+ * An allocator that was linked into a library may have its names in .symtab only; none of them does
+ * without madvise, and most libraries do.
+ */
 static unsigned families_of(const struct module *mod)
 {
+	bool symtab = mod->is_main || elf_file_imports(mod->elf, "madvise");
 	const struct alloc_marker *m;
 	unsigned families = 0;
 
 	for (m = alloc_markers; m->name; m++)
-		if (defines(mod, m->name, mod->is_main))
+		if (defines(mod, m->name, symtab))
 			families |= m->family;
 	return families;
 }
@@ -79,7 +84,7 @@ static enum role role_of(const struct building *b, const struct module *mod, uns
 		return ROLE_NONE;
 	/* A library that exports malloc is there for that; one with only a prefix is something else
 	 * that has brought its own. */
-	if (!mod->is_main && *families & FAMILY_MALLOC)
+	if (!mod->is_main && defines(mod, "malloc", false))
 		return ROLE_ALLOCATOR;
 	return ROLE_PROGRAM;
 }

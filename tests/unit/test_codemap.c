@@ -362,6 +362,48 @@ Test(codemap, allocator_inside_the_program)
 	look_away(&s);
 }
 
+/* Its names are local: the linker has made them so, and .dynsym has none of them. */
+Test(codemap, allocator_inside_a_library)
+{
+	static const char source[] =
+		"#include <sys/mman.h>\n"
+		"#define HIDE __attribute__((visibility(\"hidden\")))\n"
+		"int lib_before(int a){return a*3;}\n"
+		"static __attribute__((noinline)) int purge(int a){return madvise(0,0,a);}\n"
+		"HIDE int _rjem_mallctl(int a){return purge(a)+1;}\n"
+		"HIDE void *malloc(unsigned long a){return (void*)(long)(purge(a)+2);}\n"
+		"int lib_after(int a){return _rjem_mallctl(a)*5+!malloc(1);}\n";
+	static const struct {
+		const char *name;
+		unsigned kind;
+	} want[] = { { "_rjem_mallctl", CODE_ALLOC },
+		     { "malloc", CODE_ALLOC },
+		     { "purge", CODE_ALLOC },
+		     { "lib_before", 0 },
+		     { "lib_after", 0 } };
+	const struct module *lib = NULL;
+	struct symbol sym;
+	char *preload;
+	struct seen s;
+
+	tool_build(dir, "prog", sleeper, "");
+	tool_build(dir, "plugin.so", source,
+		   "-O0 -fno-builtin -fno-toplevel-reorder -shared -fPIC");
+	preload = tool_path(dir, "plugin.so");
+	look(&s, tool_start(dir, "prog", preload));
+	for (size_t i = 0; i < s.mods.n; i++)
+		if (strstr(s.mods.v[i].path, "plugin.so"))
+			lib = &s.mods.v[i];
+	cr_assert_not_null(lib);
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+		cr_assert_eq(module_symbol(lib, want[i].name, &sym), 0, "%s", want[i].name);
+		cr_assert_eq(code_map_kind(s.code, sym.addr + 1) & FORBID, want[i].kind, "%s",
+			     want[i].name);
+	}
+	free(preload);
+	look_away(&s);
+}
+
 /* Each name is found, so the table is in order. */
 Test(codemap, names)
 {

@@ -215,7 +215,9 @@ VICTIM_CC ?= gcc
 VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
 # VICTIM_LIBS_NAME are the libraries of one that needs some.
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
-VICTIM_ALL := $(VICTIM_C) stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
+VICTIM_JEM := static nopie whole hidden rust stripped bare
+VICTIM_PLUGINS := hidden exported stripped liar
+VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -234,6 +236,44 @@ $(VICTIMS)/jemlinked: tests/victims/retained.c tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< -ljemalloc
+# jemalloc in every way that it can be in a program: Debian's archive, and the same with the names that Rust's crates give it.
+JEMALLOC_A = $(shell $(PKG_CONFIG) --variable=libdir jemalloc)/libjemalloc_pic.a
+JEM_LIBS := -lm -ldl
+$(VICTIMS)/librjem.a: | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)nm -g --defined-only $(JEMALLOC_A) 2>/dev/null | awk 'NF == 3 && $$3 !~ /^(je_|_Z)/ { print $$3, "_rjem_" $$3 }' | sort -u >$@.names
+	$(Q)objcopy --redefine-syms=$@.names $(JEMALLOC_A) $@
+$(VICTIMS)/jem-rust $(VICTIMS)/jem-stripped $(VICTIM_PLUGINS:%=$(VICTIMS)/jem-%.so): $(VICTIMS)/librjem.a
+JEM_DEPS := $(wildcard tests/victims/jemalloc/* tests/victims/*.h)
+RJEM := -DPREFIX=_rjem_
+$(VICTIMS)/jem-static: VARIANT = -pie -fPIE
+$(VICTIMS)/jem-nopie: VARIANT = -no-pie -fno-pie -Wl,--gc-sections
+$(VICTIMS)/jem-whole: VARIANT = -static
+$(VICTIMS)/jem-hidden: VARIANT = -Wl,--exclude-libs,ALL
+$(VICTIMS)/jem-rust $(VICTIMS)/jem-stripped: VARIANT = $(RJEM)
+$(VICTIMS)/jem-bare: VARIANT = -s
+$(VICTIMS)/jem-rust $(VICTIMS)/jem-stripped: JEM_A = $(VICTIMS)/librjem.a
+$(VICTIM_JEM:%=$(VICTIMS)/jem-%): JEM_A ?= $(JEMALLOC_A)
+$(VICTIM_JEM:%=$(VICTIMS)/jem-%): $(JEM_DEPS) | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) $(VARIANT) -o $@ tests/victims/jemalloc/program.c $(JEM_A) $(JEM_LIBS)
+# With its symbols in a file of their own, beside it: a test puts that where debug files are looked for.
+	$(Q)[ $(@F) != jem-stripped ] || { objcopy --only-keep-debug $@ $@.debug && strip $@; }
+$(VICTIMS)/jem-hidden.so: VARIANT = -Wl,--exclude-libs,ALL
+$(VICTIMS)/jem-exported.so: VARIANT =
+$(VICTIMS)/jem-stripped.so: VARIANT = -Wl,--exclude-libs,ALL -s
+$(VICTIMS)/jem-hidden.so $(VICTIMS)/jem-exported.so $(VICTIMS)/jem-stripped.so: $(JEM_DEPS) | $(DEPS)
+	@echo "  VICTIM  $@"
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -fPIC -shared $(RJEM) $(VARIANT) -Wl,-soname,$(@F) -o $@ tests/victims/jemalloc/plugin.c $(VICTIMS)/librjem.a $(JEM_LIBS)
+$(VICTIMS)/jem-liar.so: $(JEM_DEPS) | $(DEPS)
+	@echo "  VICTIM  $@"
+	$(Q)$(VICTIM_CC) -shared -nostdlib -o $@ tests/victims/jemalloc/liar.S
+$(VICTIMS)/jem-host: $(JEM_DEPS) | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ tests/victims/jemalloc/host.c -ldl
 $(VICTIMS)/m32: tests/victims/single.c tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)

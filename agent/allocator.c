@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "allocator.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "../inject/status.h"
 #include "allocator_other.h"
+#include "jemalloc_detect.h"
 #include "process.h"
+
+#define SEARCH_MAX    ((size_t)256 << 20) /* bytes that are read of files, over all */
+#define MAX_OF_A_KIND 6			  /* in one module */
 
 /* glibc last: in a static program that brings its own malloc, that one is the owner. */
 static const struct allocator_ops *const kinds[] = {
@@ -24,12 +29,47 @@ const char *linkage_name(enum linkage l)
 	return (unsigned)l < sizeof(names) / sizeof(names[0]) ? names[l] : "";
 }
 
+const char *allocator_reach_name(enum allocator_reach r)
+{
+	static const char *const names[] = {
+		[ALLOCATOR_CALLABLE] = "callable", [ALLOCATOR_NO_SYMBOL] = "no-symbol",
+		[ALLOCATOR_NO_CODE] = "no-code",   [ALLOCATOR_NOTHING_ELSE] = "nothing-else",
+		[ALLOCATOR_STRANGE] = "strange",
+	};
+
+	return (unsigned)r < sizeof(names) / sizeof(names[0]) ? names[r] : "";
+}
+
+const char *allocator_base(const struct allocator *a)
+{
+	const char *slash = strrchr(a->file, '/');
+
+	return slash && slash[1] ? slash + 1 : a->file;
+}
+
+bool allocator_callable(const struct allocator *a)
+{
+	return a->in_use && a->ops->callable && a->reach == ALLOCATOR_CALLABLE;
+}
+
+/* What is asked first, and what is kept where not all can be. */
+static int weight(const struct allocator *a)
+{
+	return (a->in_use ? 4 : 0) + (a->reach == ALLOCATOR_CALLABLE ? 2 : 0) +
+	       (a->owns_malloc ? 1 : 0);
+}
+
 const struct allocator *allocators_get(const struct allocators *v, const char *name)
 {
-	for (size_t i = 0; i < v->n; i++)
-		if (v->v[i].in_use && !strcmp(v->v[i].ops->name, name))
-			return &v->v[i];
-	return NULL;
+	const struct allocator *best = NULL;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct allocator *a = &v->v[i];
+
+		if (a->in_use && !strcmp(a->ops->name, name) && (!best || weight(a) > weight(best)))
+			best = a;
+	}
+	return best;
 }
 
 static enum linkage linkage_of(const struct module *mod)
@@ -37,6 +77,17 @@ static enum linkage linkage_of(const struct module *mod)
 	if (mod->is_main)
 		return LINK_STATIC;
 	return mod->preloaded ? LINK_PRELOAD : LINK_DYNAMIC;
+}
+
+/* In a static program the name may be in its separate debug file only. */
+static int find_plain(const struct modules *mods, const char *name, struct symbol *out)
+{
+	int err = modules_symbol(mods, name, out);
+
+	for (size_t i = 0; err == -ENOENT && !mods->link_order && i < mods->n; i++)
+		if (mods->v[i].is_main)
+			err = module_symbol(&mods->v[i], name, out);
+	return err;
 }
 
 /*
@@ -47,7 +98,7 @@ static const struct module *malloc_owner(const struct modules *mods)
 {
 	struct symbol m, f;
 
-	if (modules_symbol(mods, "malloc", &m) < 0 || modules_symbol(mods, "free", &f) < 0)
+	if (find_plain(mods, "malloc", &m) < 0 || find_plain(mods, "free", &f) < 0)
 		return NULL;
 	return m.mod == f.mod ? m.mod : NULL;
 }
@@ -60,47 +111,105 @@ static bool has_owner(const struct allocators *v)
 	return false;
 }
 
+static void take_file(struct allocator *a)
+{
+	const char *path = a->mod->path ? a->mod->path : "";
+	size_t len = strlen(path);
+
+	/* of a long one the end: that is what tells it from others */
+	if (len >= sizeof(a->file))
+		path += len - (sizeof(a->file) - 1);
+	escape_copy(a->file, sizeof(a->file), path, strlen(path));
+}
+
+static int worth(const struct allocator *a)
+{
+	return weight(a) + (a->owns_malloc ? 8 : 0);
+}
+
+/* Where there is no room, the last one of those that matter least goes. */
+static void put(struct allocators *out, struct allocator *a)
+{
+	size_t least = 0;
+
+	take_file(a);
+	if (out->n < MAX_ALLOCATORS) {
+		out->v[out->n++] = *a;
+		return;
+	}
+	out->more++;
+	for (size_t i = 1; i < out->n; i++)
+		if (worth(&out->v[i]) <= worth(&out->v[least]))
+			least = i;
+	if (worth(a) <= worth(&out->v[least]))
+		return;
+	memmove(&out->v[least], &out->v[least + 1], (out->n - least - 1) * sizeof(out->v[0]));
+	out->v[out->n - 1] = *a;
+}
+
 static void find_in_module(const struct process *p, const struct module *mod,
-			   const struct module *owner, struct allocators *out)
+			   struct allocator_search *s, struct allocators *out)
 {
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-		struct allocator a = { .ops = kinds[k], .mod = mod, .linkage = linkage_of(mod) };
+		struct allocator v[MAX_OF_A_KIND];
+		size_t n;
 
-		if (out->n == MAX_ALLOCATORS || !kinds[k]->detect(p, mod, &a))
-			continue;
-		a.owns_malloc |= mod == owner && !*a.prefix;
-		a.owns_malloc &= !has_owner(out);
-		a.in_use = a.owns_malloc || *a.prefix;
-		out->v[out->n++] = a;
+		for (size_t i = 0; i < MAX_OF_A_KIND; i++)
+			v[i] = (struct allocator){ .ops = kinds[k],
+						   .mod = mod,
+						   .linkage = linkage_of(mod) };
+		n = kinds[k]->detect(p, mod, s, v, MAX_OF_A_KIND);
+		for (size_t i = 0; i < n; i++) {
+			v[i].owns_malloc |= mod == s->owner && !*v[i].prefix;
+			v[i].owns_malloc &= !has_owner(out);
+			v[i].in_use |= v[i].owns_malloc || *v[i].prefix;
+			put(out, &v[i]);
+		}
 	}
 }
 
 static void add_unknown(const struct module *owner, struct allocators *out)
 {
-	struct allocator *a = &out->v[out->n];
+	struct allocator a = { .ops = &unknown_ops,
+			       .mod = owner,
+			       .linkage = linkage_of(owner),
+			       .owns_malloc = true,
+			       .in_use = true };
 	const char *path = owner->path ? owner->path : "";
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 
-	if (out->n == MAX_ALLOCATORS)
+	escape_copy(a.version, sizeof(a.version), base, strlen(base));
+	put(out, &a);
+}
+
+/* Mappings that are named after it, and nothing else to tell where it is. */
+static void add_by_maps(const struct process *p, struct allocators *out)
+{
+	struct allocator a = { .ops = &jemalloc_ops };
+
+	for (size_t i = 0; i < out->n; i++)
+		if (out->v[i].ops == &jemalloc_ops)
+			return;
+	if (!jemalloc_detect_by_maps(p, &a))
 		return;
-	*a = (struct allocator){ .ops = &unknown_ops,
-				 .mod = owner,
-				 .linkage = linkage_of(owner),
-				 .owns_malloc = true,
-				 .in_use = true };
-	escape_copy(a->version, sizeof(a->version), base, strlen(base));
-	out->n++;
+	a.owns_malloc = !has_owner(out);
+	put(out, &a);
 }
 
 int allocators_find(const struct process *p, struct allocators *out, struct diag *d)
 {
-	const struct module *owner = malloc_owner(&p->mods);
+	struct allocator_search s = {
+		.owner = malloc_owner(&p->mods),
+		.glibc = modules_glibc(&p->mods),
+		.budget = SEARCH_MAX,
+	};
 
 	(void)d;
 	*out = (struct allocators){ 0 };
 	for (size_t i = 0; i < p->mods.n; i++)
-		find_in_module(p, &p->mods.v[i], owner, out);
-	if (owner && !has_owner(out))
-		add_unknown(owner, out);
+		find_in_module(p, &p->mods.v[i], &s, out);
+	if (s.owner && !has_owner(out))
+		add_unknown(s.owner, out);
+	add_by_maps(p, out);
 	return 0;
 }

@@ -11,22 +11,25 @@ static bool has_symbol(const struct module *mod, const char *name)
 }
 
 /* gperftools exports the C functions of its MallocExtension, Google's TCMalloc internal ones. */
-static int tcmalloc_detect(const struct process *p, const struct module *mod, struct allocator *a)
+static size_t tcmalloc_detect(const struct process *p, const struct module *mod,
+			      struct allocator_search *s, struct allocator *v, size_t max)
 {
-	(void)p, (void)a;
+	(void)p, (void)s, (void)v, (void)max;
 	return has_symbol(mod, "MallocExtension_GetNumericProperty") ||
 	       has_symbol(mod, "MallocExtension_Internal_GetNumericProperty");
 }
 
-static int mimalloc_detect(const struct process *p, const struct module *mod, struct allocator *a)
+static size_t mimalloc_detect(const struct process *p, const struct module *mod,
+			      struct allocator_search *s, struct allocator *v, size_t max)
 {
-	(void)p, (void)a;
+	(void)p, (void)s, (void)v, (void)max;
 	return has_symbol(mod, "mi_version");
 }
 
-static int unknown_detect(const struct process *p, const struct module *mod, struct allocator *a)
+static size_t unknown_detect(const struct process *p, const struct module *mod,
+			     struct allocator_search *s, struct allocator *v, size_t max)
 {
-	(void)p, (void)mod, (void)a;
+	(void)p, (void)mod, (void)s, (void)v, (void)max;
 	return 0;
 }
 

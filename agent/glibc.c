@@ -34,11 +34,13 @@ static bool detect_nameless(const struct process *p, const struct module *mod, s
 	return true;
 }
 
-static int glibc_detect(const struct process *p, const struct module *mod, struct allocator *a)
+static size_t glibc_detect(const struct process *p, const struct module *mod,
+			   struct allocator_search *search, struct allocator *a, size_t max)
 {
 	struct symbol s;
 
-	if (modules_glibc(&p->mods) != mod || module_symbol(mod, "malloc_trim", &s) < 0)
+	(void)max;
+	if (search->glibc != mod || module_symbol(mod, "malloc_trim", &s) < 0)
 		return detect_nameless(p, mod, a);
 	if (modules_glibc_version(mod, a->version, sizeof(a->version)) < 0)
 		a->version[0] = '\0';

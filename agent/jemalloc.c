@@ -10,20 +10,11 @@
 #include "../inject/status.h"
 #include "ctl_rule.h"
 #include "jemalloc_detect.h"
+#include "jemalloc_missing.h"
 
 /* MALLCTL_ARENAS_ALL: the index that stands for all arenas, since 5.0. */
 #define ARENAS_ALL 4096
 #define NAME_SIZE  128
-
-static int jemalloc_detect(const struct process *p, const struct module *mod, struct allocator *a)
-{
-	(void)p;
-	if (!jemalloc_prefix(mod, a->prefix, sizeof(a->prefix)))
-		return 0;
-	if (jemalloc_passive_version(mod, a->version, sizeof(a->version)) < 0)
-		a->version[0] = '\0';
-	return 1;
-}
 
 static int jemalloc_symbol(const struct allocator *a, const char *name, uint64_t *addr,
 			   struct diag *d)
@@ -31,8 +22,10 @@ static int jemalloc_symbol(const struct allocator *a, const char *name, uint64_t
 	char full[64];
 	struct symbol s;
 
+	if (a->reach)
+		return jemalloc_unreachable(a, d);
 	snprintf(full, sizeof(full), "%s%s", a->prefix, name);
-	if (module_symbol(a->mod, full, &s) < 0)
+	if (module_function(a->mod, full, &s) < 0)
 		return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "no-symbol",
 				 "`check` shows which allocators the target has",
 				 "the target's jemalloc has no symbol %s", full);

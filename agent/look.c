@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "environ.h"
+#include "jemalloc_missing.h"
 #include "look_facts.h"
 
 /* ---- allocators */
@@ -70,7 +71,8 @@ static int take_jemalloc(struct process *p, bool may_call, struct look *l, struc
 			 "only a call could tell, and none was made");
 		return 0;
 	}
-	err = process_session(p, &own);
+	err = l->jemalloc->reach ? jemalloc_unreachable(l->jemalloc, &own)
+				 : process_session(p, &own);
 	if (!err)
 		err = look_facts_jemalloc(p, l, &own);
 	if (err && !is_refusal(&own)) {

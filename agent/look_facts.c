@@ -10,6 +10,7 @@
 #include "../inject/status.h"
 #include "../inject/threads.h"
 #include "glibc_threads.h"
+#include "allocator_choice.h"
 #include "jemalloc.h"
 
 /* ---- the kernel's */
@@ -226,25 +227,57 @@ static void derive(struct facts *f)
 				active > allocated ? active - allocated : 0, active);
 }
 
-int look_facts_jemalloc(struct process *p, struct look *l, struct diag *d)
+#define ASKED (sizeof(asked) / sizeof(asked[0]))
+
+/* Of several jemallocs: sums, and of a switch whether it is on in one of them. */
+struct sums {
+	uint64_t n[ASKED];
+	unsigned known[ASKED]; /* in how many */
+	unsigned of;
+};
+
+static int add_one(struct process *p, const struct allocator *a, struct sums *s, struct diag *d)
 {
 	struct ctl_value v;
 	uint64_t page = 0;
 	bool known;
-	int rc = ask(p, l->jemalloc, "arenas.page", &known, &v, d);
+	int rc = ask(p, a, "arenas.page", &known, &v, d);
 
 	if (!rc && known)
 		page = v.u;
-	for (size_t i = 0; !rc && i < sizeof(asked) / sizeof(asked[0]); i++) {
+	s->of++;
+	for (size_t i = 0; !rc && i < ASKED; i++) {
 		uint64_t n;
 
-		rc = ask(p, l->jemalloc, asked[i].name, &known, &v, d);
+		rc = ask(p, a, asked[i].name, &known, &v, d);
 		if (rc || !known || (asked[i].pages && !page))
 			continue;
 		n = v.type == CTL_BOOL ? v.b : v.u;
-		if (!__builtin_mul_overflow(n, asked[i].pages ? page : 1, &n))
-			facts_set(&l->facts, asked[i].id, FROM_CALL, n);
+		if (__builtin_mul_overflow(n, asked[i].pages ? page : 1, &n) ||
+		    __builtin_add_overflow(s->n[i], n, &n))
+			continue;
+		s->n[i] = v.type == CTL_BOOL ? n != 0 : n;
+		s->known[i]++;
 	}
+	return rc;
+}
+
+int look_facts_jemalloc(struct process *p, struct look *l, struct diag *d)
+{
+	bool chosen = allocator_asked(p, l->jemalloc);
+	struct sums s = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < p->allocs.n; i++) {
+		const struct allocator *a = &p->allocs.v[i];
+
+		if (a->ops == l->jemalloc->ops && allocator_callable(a) &&
+		    (!chosen || allocator_asked(p, a)))
+			rc = add_one(p, a, &s, d);
+	}
+	for (size_t i = 0; i < ASKED; i++)
+		if (s.of && s.known[i] == s.of)
+			facts_set(&l->facts, asked[i].id, FROM_CALL, s.n[i]);
 	derive(&l->facts);
 	return rc;
 }

@@ -28,17 +28,15 @@ static void decide_allocator(struct claimer *b, struct owner_facts *f)
 {
 	const struct allocators *all = &b->p->allocs;
 	const struct allocator *only = NULL;
-	size_t used = 0;
+	bool alone = true;
 
-	for (size_t i = 0; i < all->n; i++) {
-		if (!all->v[i].in_use)
-			continue;
-		used++;
-		if (all->v[i].owns_malloc)
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].in_use && all->v[i].owns_malloc)
 			only = &all->v[i];
-	}
 	if (!only)
 		return;
+	for (size_t i = 0; i < all->n; i++)
+		alone &= !all->v[i].in_use || all->v[i].ops == only->ops;
 	if (strcmp(only->ops->name, "glibc") == 0)
 		f->brk = OWNER_GLIBC_MAIN;
 	for (size_t i = 0; i < sizeof(mappers) / sizeof(mappers[0]); i++) {
@@ -46,7 +44,7 @@ static void decide_allocator(struct claimer *b, struct owner_facts *f)
 			continue;
 		/* jemalloc (dss) and tcmalloc ask for brk too; glibc's malloc is not reached */
 		f->brk = mappers[i].owner;
-		if (used == 1 && !b->jvm && !b->go) {
+		if (alone && !b->jvm && !b->go) {
 			b->rest = mappers[i].owner;
 			b->rest_min = mappers[i].least;
 		}

@@ -11,6 +11,7 @@
 #include "../inject/ourselves.h"
 #include "../inject/stray.h"
 #include "../inject/wait.h"
+#include "allocator_choice.h"
 #include "glibc_picture.h"
 #include "guard.h"
 
@@ -365,6 +366,12 @@ int process_ready(struct process *p, struct diag *d)
 
 const struct allocator *process_allocator(const struct process *p, const char *name)
 {
+	for (size_t i = 0; p->only[0] && i < p->allocs.n; i++) {
+		const struct allocator *a = &p->allocs.v[i];
+
+		if (allocator_asked(p, a) && strcmp(a->ops->name, name) == 0)
+			return a;
+	}
 	return allocators_get(&p->allocs, name);
 }
 

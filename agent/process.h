@@ -24,7 +24,8 @@ struct process {
 	/* of its heap, while a command needs it for more than one thing (glibc_picture.h); or NULL
 	 */
 	struct glibc_picture *picture;
-	bool force;	     /* calls are made whatever the heap looks like */
+	char only[160]; /* the allocators that commands are for (allocator_choice.h); "": all */
+	bool force;	/* calls are made whatever the heap looks like */
 	char heap_note[160]; /* of the last look at the heap: what was left out, or "" */
 };
 
@@ -54,7 +55,8 @@ void process_drop_session(struct process *p);
 HM_MUST_CHECK int process_refresh(struct process *p, struct diag *d);
 /* Has it executed another program, or loaded or dropped a library, since it was last looked at? */
 bool process_changed(const struct process *p);
-/* The allocator of that name that is in use, or NULL. */
+/* The allocator of that name that is in use, or NULL; of several the one that p->only names, else
+ * as allocators_get. */
 const struct allocator *process_allocator(const struct process *p, const char *name);
 /*
  * Convenience over session_call for one call: opens the session, resolves nothing. ret and ns may

@@ -30,6 +30,11 @@ static const char *linkage_word(unsigned i)
 	return linkage_name((enum linkage)i);
 }
 
+static const char *reach_word(unsigned i)
+{
+	return allocator_reach_name((enum allocator_reach)i);
+}
+
 static const char *fault_word(unsigned i)
 {
 	return glibc_fault_name((enum glibc_fault_kind)i);
@@ -297,10 +302,12 @@ static const struct field look_fields[] = {
 
 static const struct field allocator_fields[] = {
 	{ .name = "name", .kind = FIELD_OPS, .must = true, POINTER(allocator, ops) },
+	PLAIN(TEXT, allocator, file),
 	PLAIN(TEXT, allocator, version),
 	PLAIN(TEXT, allocator, prefix),
 	PLAIN(BOOL, allocator, owns_malloc),
 	PLAIN(BOOL, allocator, in_use),
+	{ .name = "reach", .kind = FIELD_ENUM, AT(allocator, reach), .max = ALLOCATOR_STRANGE + 1, .word = reach_word },
 	WORD(allocator, linkage, linkage_word, LINK_STATIC),
 	END,
 };
@@ -336,6 +343,7 @@ const struct field snapshot_fields[] = {
 	MUST("comm", TEXT, snapshot, comm),
 	{ .name = "allocators", .kind = FIELD_ARRAY, .offset = offsetof(struct snapshot, allocs.v),
 	  .size = sizeof(struct allocator), .count = offsetof(struct snapshot, allocs.n), .max = MAX_ALLOCATORS, .sub = allocator_fields },
+	NAMED("more_allocators", UNSIGNED, snapshot, allocs.more),
 	OBJECT(snapshot, no_arenas, diag_fields),
 	{ .name = "threads", .kind = FIELD_LIST, .offset = offsetof(struct snapshot, threads.v),
 	  .size = sizeof(struct thread_row), .count = offsetof(struct snapshot, threads.n), .sub = thread_fields },

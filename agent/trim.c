@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../inject/status.h"
+#include "allocator_choice.h"
 #include "glibc_picture.h"
 
 /*
@@ -69,6 +70,7 @@ static int trim_one(struct process *p, const struct allocator *a, uint64_t pad, 
 
 	*part = (struct trim_part){ 0 };
 	snprintf(part->name, sizeof(part->name), "%s", a->ops->name);
+	snprintf(part->file, sizeof(part->file), "%s", a->file);
 	snprintf(part->version, sizeof(part->version), "%s", a->version);
 	rc = a->ops->predict ? a->ops->predict(p, a, pad, &part->predicted, d) : 0;
 	if (!rc)
@@ -97,7 +99,7 @@ static int trim_all(struct process *p, uint64_t pad, struct trim_report *r, stru
 		struct diag one = { 0 };
 		int rc;
 
-		if (!a->in_use)
+		if (!allocator_asked(p, a))
 			continue;
 		rc = trim_one(p, a, pad, &r->after, &r->part[r->parts], &one);
 		if (!rc) {
@@ -113,6 +115,7 @@ static int trim_all(struct process *p, uint64_t pad, struct trim_report *r, stru
 			first = one;
 		}
 	}
+	r->untrimmed = first;
 	if (r->parts)
 		return 0;
 	if (!first_rc)
@@ -141,7 +144,8 @@ static void held_since(const struct process *p, const struct held *h0, struct he
 static bool any_in_use(const struct process *p, bool callable)
 {
 	for (size_t i = 0; i < p->allocs.n; i++)
-		if (p->allocs.v[i].in_use && (!callable || p->allocs.v[i].ops->callable))
+		if (allocator_asked(p, &p->allocs.v[i]) &&
+		    (!callable || allocator_callable(&p->allocs.v[i])))
 			return true;
 	return false;
 }

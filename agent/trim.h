@@ -18,6 +18,7 @@ struct trim_report {
 	struct held held;
 	struct trim_part part[MAX_ALLOCATORS];
 	size_t parts;
+	struct diag untrimmed; /* the first one in use that could not be trimmed; or exit 0 */
 };
 /* Adds what one allocator is predicted to return to the sum of those before it. */
 void prediction_add(struct prediction *sum, const struct prediction *p);

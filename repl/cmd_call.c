@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../agent/allocator_choice.h"
 #include "../agent/glibc.h"
 #include "context.h"
 
@@ -14,18 +15,24 @@
 static int show_stats(struct context *c, struct reply *r, const struct allocator *a, bool titled,
 		      const char *text)
 {
+	char label[ALLOCATOR_LABEL];
 	json_t *list, *o;
 
 	if (!c->set.json) {
 		if (titled)
-			fprintf(c->sink->out, "%s%s %s:%s\n", sink_paint(c->sink, PAINT_HEAD),
-				a->ops->name, a->version, sink_plain(c->sink));
+			fprintf(c->sink->out, "%s%s%s%s in %s:%s\n",
+				sink_paint(c->sink, PAINT_HEAD), a->ops->name,
+				a->version[0] ? " " : "", a->version,
+				allocator_label(&c->process->allocs, a, label, sizeof(label)),
+				sink_plain(c->sink));
 		sink_text(c->sink->out, text, strlen(text));
 		return 0;
 	}
 	list = json_object_get(r->result, "allocators");
 	o = json_object();
 	reply_member(r, o, "name", json_string(a->ops->name));
+	reply_member(r, o, "file", json_text(a->file, strlen(a->file)));
+	reply_member(r, o, "symbol_prefix", json_string(a->prefix));
 	reply_member(r, o, "text", json_text(text, strlen(text)));
 	return json_array_append_new(list, o);
 }
@@ -62,12 +69,30 @@ static int stats_of(struct context *c, struct reply *r, const struct allocator *
 	return 0;
 }
 
-static size_t count_able(const struct allocators *v)
+/* One of several that cannot be asked does not keep the others from it. */
+static int stats_or_warn(struct context *c, struct reply *r, const struct allocator *a,
+			 const struct args *args, size_t of, size_t *mute, struct diag *d)
+{
+	int err = stats_of(c, r, a, args, of > 1, d);
+
+	if (!err || d->exit != HM_UNSUPPORTED || ++*mute == of)
+		return err;
+	reply_warn(c, r, d->code, "%s", d->text);
+	diag_clear(d);
+	return 0;
+}
+
+static bool is_able(const struct process *p, const struct allocator *a)
+{
+	return allocator_asked(p, a) && a->ops->stats;
+}
+
+static size_t count_able(const struct process *p)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < v->n; i++)
-		n += v->v[i].in_use && v->v[i].ops->stats;
+	for (size_t i = 0; i < p->allocs.n; i++)
+		n += is_able(p, &p->allocs.v[i]);
 	return n;
 }
 
@@ -82,7 +107,7 @@ int cmd_stats(struct context *c, const struct args *a, struct reply *r, struct d
 {
 	/* The process is refreshed between commands, not inside one: the list stays. */
 	const struct allocators *v = &c->process->allocs;
-	size_t n = count_able(v);
+	size_t n = count_able(c->process), mute = 0;
 	int err = 0;
 
 	if (n == 0)
@@ -92,8 +117,8 @@ int cmd_stats(struct context *c, const struct args *a, struct reply *r, struct d
 		reply_set(r, "allocators", json_array());
 	}
 	for (size_t i = 0; i < v->n && !err; i++)
-		if (v->v[i].in_use && v->v[i].ops->stats)
-			err = stats_of(c, r, &v->v[i], a, n > 1, d);
+		if (is_able(c->process, &v->v[i]))
+			err = stats_or_warn(c, r, &v->v[i], a, n, &mute, d);
 	if (!err && c->set.json)
 		reply_set(r, "text", joined_text(json_object_get(r->result, "allocators")));
 	return err;

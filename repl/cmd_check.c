@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "../agent/guard.h"
+#include "../agent/jemalloc_missing.h"
 #include "../agent/process.h"
 #include "../agent/size.h"
 #include "../inject/cause.h"
 #include "../inject/preview.h"
+#include "allocator_text.h"
 #include "context.h"
 
 #define CANDIDATES_TEXT 3
@@ -82,23 +84,6 @@ static size_t count_threads(const struct findings *f)
 static void fact(const struct context *c, const char *name, const char *value)
 {
 	fprintf(c->sink->out, "%-11s %s\n", name, value);
-}
-
-static void print_allocators(const struct context *c, const struct allocators *v)
-{
-	char line[256];
-
-	for (size_t i = 0; i < v->n; i++) {
-		const struct allocator *a = &v->v[i];
-
-		snprintf(line, sizeof(line), "%s%s%s, %s%s%s%s%s", a->ops->name,
-			 a->version[0] ? " " : "", a->version, linkage_name(a->linkage),
-			 a->owns_malloc ? ", owns malloc" : "", a->prefix[0] ? ", prefix " : "",
-			 a->prefix, a->in_use ? "" : ", not in use");
-		fact(c, "allocator", line);
-	}
-	if (v->n == 0)
-		fact(c, "allocator", "none that heapmedic knows");
 }
 
 /* How far the heap was looked at; damage is the verdict. */
@@ -209,7 +194,7 @@ static void print_all(const struct context *c, const struct findings *f, const s
 
 	print_verdict(c, f, cause);
 	if (f->layout) {
-		print_allocators(c, &f->p->allocs);
+		allocators_print(c, &f->p->allocs);
 		snprintf(line, sizeof(line), "%s%s%s", f->libc, f->libc_version[0] ? " " : "",
 			 f->libc_version);
 		fact(c, "libc", line);
@@ -222,26 +207,6 @@ static void print_all(const struct context *c, const struct findings *f, const s
 }
 
 /* ---- JSON */
-
-json_t *allocators_json(struct reply *r, const struct allocators *v)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < v->n; i++) {
-		const struct allocator *a = &v->v[i];
-		json_t *o = json_object();
-
-		reply_member(r, o, "name", json_string(a->ops->name));
-		reply_member(r, o, "version", json_text(a->version, strlen(a->version)));
-		reply_member(r, o, "owns_malloc", json_boolean(a->owns_malloc));
-		reply_member(r, o, "linkage", json_string(linkage_name(a->linkage)));
-		reply_member(r, o, "symbol_prefix", json_text(a->prefix, strlen(a->prefix)));
-		reply_member(r, o, "in_use", json_boolean(a->in_use));
-		if (json_array_append_new(list, o))
-			r->failed = true;
-	}
-	return list;
-}
 
 static json_t *candidate_json(struct reply *r, const struct thread *t)
 {
@@ -305,6 +270,7 @@ static void reply_all(struct reply *r, const struct findings *f, const struct di
 	reply_set(r, "injectable", json_boolean(!cause));
 	reply_set(r, "cause", cause ? json_text(cause->text, strlen(cause->text)) : json_null());
 	reply_set(r, "allocators", allocators_json(r, &f->p->allocs));
+	reply_set(r, "more_allocators", json_u64(f->p->allocs.more));
 	reply_set(r, "libc", libc_json(r, f));
 	reply_set(r, "heap", heap_json(r, &f->heap));
 	reply_set(r, "threads", json_u64(count_threads(f)));
@@ -345,6 +311,22 @@ static void warn_filter(struct context *c, struct reply *r, const struct finding
 			   "--hold` does, and so does each call before it touches anything");
 }
 
+/* Fills d where nothing that is in use can be called, and one of it for want of names. */
+static bool find_missing(const struct process *p, struct diag *d)
+{
+	const struct allocator *missing = NULL;
+
+	for (size_t i = 0; i < p->allocs.n; i++) {
+		const struct allocator *a = &p->allocs.v[i];
+
+		if (allocator_callable(a))
+			return false;
+		if (a->in_use && a->reach && !missing)
+			missing = a;
+	}
+	return missing && jemalloc_unreachable(missing, d);
+}
+
 /* The same as a trim would meet, in the same order. */
 static int find_cause(const struct findings *f, struct process *p, struct diag *d)
 {
@@ -356,6 +338,8 @@ static int find_cause(const struct findings *f, struct process *p, struct diag *
 		return guard_refuse(f->p, &f->heap.check.fault, d);
 	if (f->heap.stuck_at)
 		return guard_refuse_stuck(f->p, &f->heap, d);
+	if (f->layout && find_missing(f->p, d))
+		return -ENOTSUP;
 	if (!f->best)
 		return cause_fail(d, -EBUSY, CAUSE_NO_CANDIDATE,
 				  "none of the %zu threads can be borrowed now", count_threads(f));
@@ -378,6 +362,8 @@ static int report(struct context *c, struct reply *r, struct findings *f, struct
 	else
 		print_all(c, f, err ? d : NULL);
 	warn_leftovers(c, r, f);
+	if (f->layout)
+		allocators_warn(c, r, &f->p->allocs);
 	if (f->best && f->best->anew)
 		reply_warn(c, r, "wait-begins-anew",
 			   "the best thread, %d, waits for at most the time that its socket is set "

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../agent/allocator_choice.h"
 #include "../agent/ctl_rule.h"
 #include "../agent/jemalloc.h"
 #include "context.h"
@@ -104,14 +105,25 @@ static int plan(struct context *c, struct reply *r, const struct ctl_name *row, 
 	return 0;
 }
 
-static int find_jemalloc(const struct context *c, const struct allocator **out, struct diag *d)
+/* Where another one could be meant the one that owns malloc is asked, and that is said. */
+static int find_jemalloc(struct context *c, struct reply *r, const struct allocator **out,
+			 struct diag *d)
 {
-	*out = process_allocator(c->process, "jemalloc");
-	if (*out)
-		return 0;
-	return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-jemalloc",
-			 "`check` lists the allocators; glibc has `mallopt` and `info`",
-			 "%s does not allocate with jemalloc", c->comm);
+	const struct allocators *all = &c->process->allocs;
+	char label[ALLOCATOR_LABEL];
+	size_t others;
+	int err = allocator_choose(c->process, "jemalloc", out, &others, d);
+
+	if (err == -ENOENT)
+		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-jemalloc",
+				 "`check` lists the allocators; glibc has `mallopt` and `info`",
+				 "%s does not allocate with jemalloc", c->comm);
+	if (!err && others)
+		reply_warn(c, r, "several-allocators",
+			   "this is %s, which owns malloc; it is one of %zu jemallocs, "
+			   "--allocator chooses another one",
+			   allocator_label(all, *out, label, sizeof(label)), others + 1);
+	return err;
 }
 
 static int one_name(struct context *c, const struct args *a, struct reply *r, struct diag *d)
@@ -131,7 +143,7 @@ static int one_name(struct context *c, const struct args *a, struct reply *r, st
 	if (!err && write)
 		err = ctl_check_value(row, &value, d);
 	if (!err)
-		err = find_jemalloc(c, &jemalloc, d);
+		err = find_jemalloc(c, r, &jemalloc, d);
 	if (err)
 		return err;
 	if (c->set.dry_run && (write || row->type == CTL_VOID))
@@ -193,7 +205,8 @@ static void list_one(struct context *c, struct reply *r, const struct ctl_name *
  * The jemalloc to ask for values, NULL for none: only with a target, not under --passive, and not
  * where every read would hold the target's only thread once more.
  */
-static int list_source(struct context *c, const struct allocator **out, struct diag *d)
+static int list_source(struct context *c, struct reply *r, const struct allocator **out,
+		       struct diag *d)
 {
 	struct process *p;
 	int err;
@@ -204,7 +217,7 @@ static int list_source(struct context *c, const struct allocator **out, struct d
 	err = context_process(c, &p, d);
 	if (err)
 		return err;
-	err = find_jemalloc(c, out, d);
+	err = find_jemalloc(c, r, out, d);
 	if (!err)
 		err = process_session(p, d);
 	if (!err && !session_is_proxy(p->session))
@@ -256,7 +269,7 @@ static int list_names(struct context *c, const struct args *a, struct reply *r, 
 	int err = t ? 0 : diag_internal(d, -ENOMEM, "the table");
 
 	if (!err)
-		err = list_source(c, &jemalloc, d);
+		err = list_source(c, r, &jemalloc, d);
 	if (!err && c->set.json)
 		reply_set(r, "names", json_array());
 	if (!err)

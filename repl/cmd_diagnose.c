@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "allocator_text.h"
 #include "context.h"
 #include "fact_text.h"
 #include "owner_text.h"

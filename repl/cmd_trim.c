@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../agent/allocator_choice.h"
 #include "../agent/guard.h"
+#include "../agent/jemalloc_missing.h"
 #include "../agent/trim.h"
 #include "../inject/clock.h"
 #include "context.h"
@@ -101,7 +103,9 @@ static int plan_one(struct context *c, struct reply *r, const struct allocator *
 	struct prediction p = { 0 };
 	char call[64];
 	json_t *o;
-	int err = a->ops->predict ? a->ops->predict(c->process, a, pad, &p, d) : 0;
+	int err = a->reach	    ? jemalloc_unreachable(a, d)
+		  : a->ops->predict ? a->ops->predict(c->process, a, pad, &p, d)
+				    : 0;
 
 	if (err)
 		return err;
@@ -123,12 +127,48 @@ static int plan_one(struct context *c, struct reply *r, const struct allocator *
 	return 0;
 }
 
-static int plan_all(struct context *c, struct reply *r, uint64_t pad, struct diag *d)
+static void warn_untrimmed(struct context *c, struct reply *r, const struct diag *d)
+{
+	if (d->exit)
+		reply_warn(c, r, d->code, "not trimmed: %s", d->text);
+}
+
+/* As trim_run does it: one that cannot be trimmed does not keep the others from it. */
+static int plan_each(struct context *c, struct reply *r, uint64_t pad, struct prediction *sum,
+		     struct diag *d)
 {
 	const struct allocators *v = &c->process->allocs;
+	struct diag first = { 0 };
+	size_t able = 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		int err;
+
+		if (!allocator_asked(c->process, &v->v[i]) || !v->v[i].ops->trim)
+			continue;
+		err = plan_one(c, r, &v->v[i], pad, sum, d);
+		able += !err;
+		if (err && d->exit != HM_UNSUPPORTED)
+			return err;
+		if (err && !first.exit)
+			first = *d;
+		if (err)
+			diag_clear(d);
+	}
+	if (!able && !first.exit)
+		return no_allocator(c, "trim", d);
+	if (able) {
+		warn_untrimmed(c, r, &first);
+		return 0;
+	}
+	*d = first;
+	return -ENOTSUP;
+}
+
+static int plan_all(struct context *c, struct reply *r, uint64_t pad, struct diag *d)
+{
 	struct prediction sum = { .known = true };
 	struct usage now;
-	size_t able = 0;
 	int err = usage_read(&c->process->t, &now, d);
 
 	if (!err)
@@ -144,16 +184,9 @@ static int plan_all(struct context *c, struct reply *r, uint64_t pad, struct dia
 		reply_set(r, "swap_before_bytes", json_u64(now.swap));
 		reply_set(r, "allocators", json_array());
 	}
-	for (size_t i = 0; i < v->n && !err; i++) {
-		if (!v->v[i].in_use || !v->v[i].ops->trim)
-			continue;
-		err = plan_one(c, r, &v->v[i], pad, &sum, d);
-		able++;
-	}
+	err = plan_each(c, r, pad, &sum, d);
 	if (err)
 		return err;
-	if (!able)
-		return no_allocator(c, "trim", d);
 	if (c->set.json)
 		reply_set(r, "predicted_bytes", predicted_json(&sum));
 	tell_prediction(c, r, &sum);
@@ -183,6 +216,7 @@ static json_t *part_json(struct reply *r, const struct trim_part *p)
 
 	reply_member(r, o, "name", json_text(p->name, strlen(p->name)));
 	reply_member(r, o, "version", json_text(p->version, strlen(p->version)));
+	reply_member(r, o, "file", json_text(p->file, strlen(p->file)));
 	reply_member(r, o, "call", json_text(p->call, strlen(p->call)));
 	reply_member(r, o, "rc", json_integer(p->rc));
 	reply_member(r, o, "duration_us", json_u64(p->duration_ns / 1000));
@@ -257,14 +291,26 @@ static void trim_line(const struct context *c, const struct trim_report *t)
 			text_size_fine(after, t->after.swap, raw));
 }
 
+/* Of several allocators of one kind the file tells which it was. */
+static bool is_one_of_many(const struct trim_report *t, const struct trim_part *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->parts; i++)
+		n += strcmp(t->part[i].name, p->name) == 0;
+	return n > 1;
+}
+
 static void trim_parts(const struct context *c, const struct trim_report *t)
 {
 	for (size_t i = 0; t->parts > 1 && i < t->parts; i++) {
 		const struct trim_part *p = &t->part[i];
 		char delta[SIZE_TEXT], call[SIZE_TEXT];
+		bool many = is_one_of_many(t, p);
 
-		fprintf(c->sink->out, "  %s%s%s: %s, call %s, rc %ld\n", p->call,
-			p->version[0] ? " in " : "", p->version[0] ? p->name : "",
+		fprintf(c->sink->out, "  %s%s%s%s%s%s: %s, call %s, rc %ld\n", p->call,
+			p->version[0] || many ? " in " : "", p->version[0] || many ? p->name : "",
+			many ? " (" : "", many ? p->file : "", many ? ")" : "",
 			text_delta(delta, -p->returned_bytes, c->set.bytes),
 			time_format(p->duration_ns, call), p->rc);
 	}
@@ -337,6 +383,7 @@ int trim_and_tell(struct context *c, struct reply *r, uint64_t pad, struct trim_
 	if (err)
 		return err;
 	remember(c, out);
+	warn_untrimmed(c, r, &out->untrimmed);
 	tell_prediction(c, r, &out->predicted);
 	if (c->set.json) {
 		trim_json(r, out);

@@ -162,8 +162,9 @@ static const struct command rows[] = {
 	  .options = { [TRIM_MIN_YIELD] = { "min-yield", "SIZE", "exit 7 if less than this came back" },
 		       [TRIM_FORCE] = { "force", NULL, "also in a damaged heap (expert: may end the process)" } },
 	  .help = "give free memory back, and measure how much",
-	  .more = "In every allocator that is in use. glibc: malloc_trim(PAD) in all arenas;\n"
-		  "jemalloc: a purge of all arenas. PAD is left at the top of glibc's main heap.\n"
+	  .more = "In every allocator that is in use, or in the one that --allocator names. glibc:\n"
+		  "malloc_trim(PAD) in all arenas; jemalloc: a purge of all arenas. PAD is left at\n"
+		  "the top of glibc's main heap.\n"
 		  "What is said to be returned was measured from outside. `predicted` was read\n"
 		  "from glibc's heap before the call; --dry-run tells only that. A size is bytes,\n"
 		  "or a number with K, M, G or T.\n"

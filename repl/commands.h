@@ -38,8 +38,6 @@ command_fn cmd_arenas;
 /* cmd_check.c */
 command_fn cmd_check;
 unsigned effect_check(const struct args *a);
-/* [{"name", "version", ...}]: those that were found in the process. */
-json_t *allocators_json(struct reply *r, const struct allocators *v);
 /* cmd_info.c */
 command_fn cmd_info;
 unsigned effect_info(const struct args *a);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "../agent/allocator_choice.h"
 #include "../agent/process.h"
 #include "../agent/snapshot.h"
 #include "signals.h"
@@ -50,7 +51,10 @@ int context_process(struct context *c, struct process **out, struct diag *d)
 			err = process_refresh(c->process, d);
 	}
 	*out = c->process;
-	return err;
+	if (err)
+		return err;
+	snprintf(c->process->only, sizeof(c->process->only), "%s", c->set.allocator);
+	return allocator_choice_check(c->process, d);
 }
 
 static bool same_options(const struct session_opts *a, const struct session_opts *b)

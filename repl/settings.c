@@ -37,6 +37,8 @@ static const struct option_row rows[] = {
 	{ "via", 0, OPT_VIA, AT(via), ANYWHERE | OPT_SET, "auto|proxy|direct",
 	  "call on our own thread, or on one of theirs" },
 	{ "thread", 0, OPT_TID, AT(thread), ANYWHERE, "TID", "borrow this thread (expert)" },
+	{ "allocator", 0, OPT_ALLOCATOR, AT(allocator), ANYWHERE | OPT_SET, "WHICH",
+	  "only this one: its file, prefix or kind" },
 	{ "deadline", 0, OPT_TIME, AT(deadline_ns), ANYWHERE | OPT_SET, "TIME",
 	  "to find a safe point (default 2s)" },
 	{ "timeout", 0, OPT_TIME, AT(timeout_ns), ANYWHERE | OPT_SET, "TIME",
@@ -177,6 +179,13 @@ int settings_apply(struct settings *s, const struct option_row *row, const char 
 		if (!value || !pid_parse(value, field))
 			return bad_value(d, row, value ? value : "", "a thread id from `threads`");
 		return 0;
+	case OPT_ALLOCATOR:
+		/* what it names is found out where there is a process; "all" is none */
+		if (!value || strlen(value) >= sizeof(s->allocator))
+			return bad_value(d, row, value ? value : "", "a name from `check`, or all");
+		snprintf(s->allocator, sizeof(s->allocator), "%s",
+			 strcmp(value, "all") == 0 ? "" : value);
+		return 0;
 	default:
 		return diag_internal(d, -EINVAL, "an option that is no setting");
 	}
@@ -199,6 +208,9 @@ void settings_format(const struct settings *s, const struct option_row *row, cha
 		break;
 	case OPT_VIA:
 		snprintf(buf, size, "%s", via_names[s->via]);
+		break;
+	case OPT_ALLOCATOR:
+		snprintf(buf, size, "%s", s->allocator[0] ? s->allocator : "all");
 		break;
 	default:
 		snprintf(buf, size, "-");

@@ -16,6 +16,7 @@ struct settings {
 	int verbose;
 	enum color_when color;
 	enum via via;
+	char allocator[160];  /* that commands are for; "": all in use */
 	pid_t thread;	      /* 0: choose */
 	uint64_t deadline_ns; /* to find a safe point */
 	uint64_t timeout_ns;  /* for one call */
@@ -28,6 +29,7 @@ enum option_kind {
 	OPT_COLOR,
 	OPT_VIA,
 	OPT_TID,
+	OPT_ALLOCATOR,
 	/* These are no settings: the command line keeps them itself. */
 	OPT_PID,
 	OPT_NAME,

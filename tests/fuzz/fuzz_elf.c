@@ -60,13 +60,15 @@ static void use_as_module(struct elf_file *e)
 	struct preload_entry entry[] = { { .name = (char *)"/lib/libx.so", .elf = e },
 					 { .name = (char *)"/lib/liby.so.1" } };
 	struct modules mods = { .v = &mod, .n = 1 };
+	struct allocator_search search = { .budget = 1 << 20, .owner = &mod };
+	struct allocator found[4] = { 0 };
 	char text[16];
 	uint64_t off;
 
 	(void)!modules_glibc(&mods);
 	modules_musl(&mods);
 	(void)!modules_glibc_version(&mod, text, sizeof(text));
-	(void)!jemalloc_passive_version(&mod, text, sizeof(text));
+	FUZZ_CHECK(jemalloc_detect(NULL, &mod, &search, found, 4) <= 4);
 	module_describe(&mod, 0x1000, text, sizeof(text), &off);
 	(void)!preload_mark(e, entry, 2);
 }

@@ -5,7 +5,7 @@
 
 #include "../../agent/ctl_rule.h"
 #include "../../agent/glibc_file.h"
-#include "../../agent/jemalloc_detect.h"
+#include "../../agent/jemalloc_signs.h"
 #include "../../agent/mallctl.h"
 #include "../../agent/mallopt.h"
 #include "fuzz.h"
@@ -104,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text(data, size), *eol = strchr(text, '\n'), version[24];
 	const char *rest = eol ? eol + 1 : "";
+	struct jemalloc_signs signs = { 0 };
 
 	if (eol)
 		*eol = '\0';
@@ -114,6 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ctl_version(text);
 	jemalloc_version_shorten(text, version, sizeof(version));
 	(void)!jemalloc_version_find((const char *)data, size, version, sizeof(version));
+	jemalloc_signs_add((const char *)data, size, &signs);
+	FUZZ_CHECK(strlen(signs.prefix) < sizeof(signs.prefix));
 	free(text);
 	return 0;
 }

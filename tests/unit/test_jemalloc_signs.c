@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../agent/jemalloc_detect.h"
+#include "../../agent/jemalloc_signs.h"
 
 #define HASH "g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c"
 
@@ -29,7 +29,7 @@ static const struct {
 	{ "", NULL },
 };
 
-Test(jemalloc_detect, finds_the_version_in_data)
+Test(jemalloc_signs, finds_the_version_in_data)
 {
 	for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
 		size_t n = strlen(found[i].data);
@@ -51,7 +51,7 @@ Test(jemalloc_detect, finds_the_version_in_data)
 	}
 }
 
-Test(jemalloc_detect, shortens)
+Test(jemalloc_signs, shortens)
 {
 	char buf[8];
 
@@ -59,4 +59,37 @@ Test(jemalloc_detect, shortens)
 	cr_expect_str_eq(buf, "5.3.0");
 	jemalloc_version_shorten("home made and long", buf, sizeof(buf));
 	cr_expect_str_eq(buf, "home ma");
+}
+
+static const struct {
+	const char *data; /* '|' stands for a NUL byte */
+	bool messages, conf;
+	const char *prefix;
+} signs[] = {
+	{ "|<jemalloc>: Error in %s(): |MALLOC_CONF|", true, true, "" },
+	{ "|_RJEM_MALLOC_CONF|<jemalloc>: x|", true, true, "_rjem_" },
+	{ "|value of the environment variable JE_MALLOC_CONF|", false, true, "je_" },
+	{ "|MALLOC_CONF=x|MALLOC_CONFIG|JEMK_MALLOC_CONF|", false, true, "jemk_" },
+	{ "|A_MALLOC_CONF|B_MALLOC_CONF|", false, true, "a_" }, /* the first counts */
+	{ "|A_NAME_THAT_IS_FAR_TOO_LONG_MALLOC_CONF|B_MALLOC_CONF|", false, true, "b_" },
+	{ "<jemalloc>:|MALLOC_CONF", false, false, "" }, /* it may go on behind the data */
+	{ "", false, false, "" },
+};
+
+Test(jemalloc_signs, are_read_from_data)
+{
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+		size_t n = strlen(signs[i].data);
+		char *data = malloc(n ? n : 1); /* so that a read beyond it is seen */
+		struct jemalloc_signs s = { 0 };
+
+		cr_assert(data);
+		for (size_t k = 0; k < n; k++)
+			data[k] = signs[i].data[k] == '|' ? '\0' : signs[i].data[k];
+		jemalloc_signs_add(data, n, &s);
+		cr_expect_eq(s.messages, signs[i].messages, "%s", signs[i].data);
+		cr_expect_eq(s.conf, signs[i].conf, "%s", signs[i].data);
+		cr_expect_str_eq(s.prefix, signs[i].prefix);
+		free(data);
+	}
 }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "jemalloc_missing.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where the file is looked for that `objcopy --only-keep-debug` makes; "" for one without an id. */
+static void debug_path(const struct module *mod, char *path, size_t size)
+{
+	const unsigned char *id = NULL;
+	size_t len = mod->elf ? elf_file_build_id(mod->elf, &id) : 0;
+	int n = snprintf(path, size, "/usr/lib/debug/.build-id/");
+
+	for (size_t i = 0; i < len; i++)
+		n += snprintf(path + n, size - (size_t)n, i == 0 ? "%02x/" : "%02x", id[i]);
+	snprintf(path + n, size - (size_t)n, ".debug");
+	if (len < 2)
+		path[0] = '\0';
+}
+
+static int not_it(const struct allocator *a, struct diag *d)
+{
+	return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "not-jemalloc",
+			 "a jemalloc has its messages and its code in the same file: what is in "
+			 "this one cannot be trusted; `trim` and `stats` ask the others",
+			 "%s has a symbol %smallctl, but %s: nothing is called there", a->file,
+			 a->prefix,
+			 a->reach == ALLOCATOR_NO_CODE ? "it is no code of that file"
+						       : "nothing else of jemalloc's");
+}
+
+int jemalloc_unreachable(const struct allocator *a, struct diag *d)
+{
+	char path[256] = "", hint[sizeof(d->hint)];
+
+	if (a->reach == ALLOCATOR_STRANGE)
+		return diag_fail(
+			d, -ENOENT, HM_UNSUPPORTED, "unknown-prefix",
+			"none, je_, _rjem_, _rjem_je_, jemalloc_ and jemk_ are known: build "
+			"it with one of them (--with-jemalloc-prefix)",
+			"jemalloc%s%s is in %s, by names that begin with %s: a thread that is "
+			"inside of it would not be recognised",
+			a->version[0] ? " " : "", a->version, a->file, a->prefix);
+	if (a->reach != ALLOCATOR_NO_SYMBOL)
+		return not_it(a, d);
+	if (a->mod)
+		debug_path(a->mod, path, sizeof(path));
+	if (path[0])
+		snprintf(hint, sizeof(hint),
+			 "put its debug file at %s, here or below the process's root; or build it "
+			 "so that they stay: strip -K %smallctl -K %smalloc_stats_print",
+			 path, a->prefix, a->prefix);
+	else
+		snprintf(hint, sizeof(hint),
+			 "it has no build id that a debug file could be found by: build it so that "
+			 "they stay (strip -K %smallctl -K %smalloc_stats_print), and with "
+			 "-Wl,--build-id",
+			 a->prefix, a->prefix);
+	return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "no-mallctl", hint,
+			 "jemalloc%s%s is in %s, but the symbol %smallctl is not: it was stripped",
+			 a->version[0] ? " " : "", a->version, a->file, a->prefix);
+}

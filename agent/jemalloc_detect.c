@@ -19,10 +19,11 @@ static const char *const prefixes[] = { "", "je_", "_rjem_", "_rjem_je_", "jemal
 
 /* ---- strings */
 
-/* All that is wanted is known: of one whose symbol was found the name of its variable is not. */
+/* All that is wanted is known: of one whose symbol was found the name of its variable is not, and a
+ * plain name may be followed by one with a prefix. */
 static bool signs_whole(const struct jemalloc_signs *s, bool by_symbol)
 {
-	return s->messages && s->version[0] && (by_symbol || s->conf);
+	return s->messages && s->version[0] && (by_symbol || s->prefix[0]);
 }
 
 /* Pieces overlap, so that a string on a border is whole in one of them. */

@@ -76,7 +76,10 @@ static bool is_of_name(char c)
 	return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* The name may be the end of another string: ld keeps one of two that end alike. */
+/*
+ * The name may be the end of another string: ld keeps one of two that end alike. One with a prefix
+ * counts more than one without: 5.3 has the plain name in a text, whatever its own name is.
+ */
 static void take_conf(const char *data, size_t len, struct jemalloc_signs *s)
 {
 	static const char word[] = "MALLOC_CONF";
@@ -97,7 +100,8 @@ static void take_conf(const char *data, size_t len, struct jemalloc_signs *s)
 			s->prefix[k] = (char)tolower((unsigned char)start[k]);
 		s->prefix[k] = '\0';
 		s->conf = true;
-		return;
+		if (k)
+			return;
 	}
 }
 
@@ -107,7 +111,7 @@ void jemalloc_signs_add(const char *data, size_t len, struct jemalloc_signs *s)
 
 	if (!s->messages)
 		s->messages = memmem(data, len, message, sizeof(message) - 1) != NULL;
-	if (!s->conf)
+	if (!s->conf || !s->prefix[0])
 		take_conf(data, len, s);
 	if (!s->version[0] && jemalloc_version_find(data, len, s->version, sizeof(s->version)) < 0)
 		s->version[0] = '\0';

@@ -18,8 +18,8 @@ struct jemalloc_signs {
 /* The longest piece of text that is looked for, with its NUL. */
 #define JEMALLOC_SIGN_MAX 64
 /*
- * Pure: adds what is in data. Of each kind the first one counts; what begins before data or ends
- * behind it is not found: give pieces that overlap by JEMALLOC_SIGN_MAX.
+ * Pure: adds what is in data. Of each kind the first one counts, but a prefix before none; what
+ * begins before data or ends behind it is not found: give pieces that overlap by JEMALLOC_SIGN_MAX.
  */
 void jemalloc_signs_add(const char *data, size_t len, struct jemalloc_signs *s);
 /*

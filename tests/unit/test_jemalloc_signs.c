@@ -70,6 +70,7 @@ static const struct {
 	{ "|_RJEM_MALLOC_CONF|<jemalloc>: x|", true, true, "_rjem_" },
 	{ "|value of the environment variable JE_MALLOC_CONF|", false, true, "je_" },
 	{ "|MALLOC_CONF=x|MALLOC_CONFIG|JEMK_MALLOC_CONF|", false, true, "jemk_" },
+	{ "|the variable MALLOC_CONF|JEMK_MALLOC_CONF|", false, true, "jemk_" }, /* as 5.3 has it */
 	{ "|A_MALLOC_CONF|B_MALLOC_CONF|", false, true, "a_" }, /* the first counts */
 	{ "|A_NAME_THAT_IS_FAR_TOO_LONG_MALLOC_CONF|B_MALLOC_CONF|", false, true, "b_" },
 	{ "<jemalloc>:|MALLOC_CONF", false, false, "" }, /* it may go on behind the data */

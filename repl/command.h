@@ -39,11 +39,12 @@ enum completion {
 	COMPLETE_SET,
 	COMPLETE_TID,
 	COMPLETE_FILE,
-	COMPLETE_FACT
+	COMPLETE_FACT,
+	COMPLETE_PROF
 };
 
 /* The words of one command, checked against its row. */
-#define COMMAND_OPTIONS 4
+#define COMMAND_OPTIONS 12
 struct args {
 	int argc; /* without the command's name and without options */
 	char **argv;

@@ -197,6 +197,26 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 mallctl stats.allocated\n"
 		  "  heapmedic -p 4711 mallctl arena.0.dirty_decay_ms 1000\n"
 		  "  heapmedic mallctl --list arenas.\n" },
+	{ .name = "prof", .flags = CMD_CALLS | CMD_WRITES, .usage = "WHAT [ARG...]", .min = 1, .max = 3,
+	  .completes = COMPLETE_PROF, .check = check_prof, .run = cmd_prof, .effect = effect_prof,
+	  .options = { [PROF_FOR] = { "for", "TIME", "on: and off again after that time" },
+		       [PROF_FILE] = { "file", "HEAP", "top, export: of this dump; needs no process" },
+		       [PROF_CUM] = { "cum", NULL, "top: in the order of what was allocated below" },
+		       [PROF_RAW] = { "raw", NULL, "dump: as jemalloc writes it, without names" },
+		       [PROF_MANGLED] = { "mangled", NULL, "dump: names as they stand in the symbol tables" } },
+	  .help = "jemalloc's heap profile: who has allocated it",
+	  .more = "  status         what there is: compiled in, enabled at start, sampling now\n"
+		  "  on, off        switch the sampling\n"
+		  "  reset [LG]     forget all samples; from now on one per 2^LG bytes\n"
+		  "  dump FILE      bring the profile of now here\n"
+		  "  top [N]        the functions that hold most\n"
+		  "  export FILE    FILE.pb.gz for pprof, FILE.folded, FILE.svg, FILE.txt\n"
+		  "  diff A B       what has grown between two dumps; needs no process\n"
+		  "\n"
+		  "  heapmedic -p 4711 prof status\n"
+		  "  heapmedic -p 4711 prof on --for 60s\n"
+		  "  heapmedic -p 4711 prof top 20\n"
+		  "  heapmedic prof top --file app.heap\n" },
 	{ .name = "threads", .flags = CMD_PASSIVE | CMD_LOADED, .usage = "", .run = cmd_threads,
 	  .help = "what the threads wait in, and their arenas",
 	  .more = "Best candidate first. Nothing is held. CALL is the system call that a thread is\n"

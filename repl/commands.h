@@ -17,6 +17,7 @@ enum { CTL_LIST };
 enum { CHECK_HOLD };
 enum { WATCH_AFTER_TRIM };
 enum { SNAPSHOT_FORCE };
+enum { PROF_FOR, PROF_FILE, PROF_CUM, PROF_RAW, PROF_MANGLED };
 
 /* cmd_look.c */
 command_fn cmd_threads, cmd_bt;
@@ -65,6 +66,10 @@ unsigned effect_mallctl(const struct args *a);
 command_fn cmd_require, cmd_when, cmd_on_error;
 check_fn check_require, check_when, check_on_error;
 unsigned effect_require(const struct args *a), effect_when(const struct args *a);
+/* cmd_prof.c */
+command_fn cmd_prof;
+check_fn check_prof;
+unsigned effect_prof(const struct args *a);
 /* cmd_shell.c */
 command_fn cmd_set, cmd_echo, cmd_sleep, cmd_help, cmd_quit, cmd_source;
 check_fn check_set, check_sleep;

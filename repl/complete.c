@@ -10,6 +10,7 @@
 #include "../agent/mallctl.h"
 #include "command.h"
 #include "grammar.h"
+#include "prof.h"
 #include "settings.h"
 
 #define MAX_BEFORE 16
@@ -128,6 +129,16 @@ static void offer_tids(struct matches *m, const struct complete_env *env)
 	offer(m, "all");
 }
 
+/* What prof does, then the file that some of it take. */
+static void offer_prof(struct matches *m, size_t nth, int *files)
+{
+	const char *name;
+
+	*files = nth > 0;
+	for (size_t i = 0; nth == 0 && (name = prof_name(i)); i++)
+		offer(m, name);
+}
+
 /* The words of a command: nth counts those before the one in progress, without options. */
 static void offer_words(struct matches *m, const struct command *row, size_t nth, const char *last,
 			const struct complete_env *env, int *files)
@@ -157,6 +168,9 @@ static void offer_words(struct matches *m, const struct command *row, size_t nth
 		break;
 	case COMPLETE_FACT:
 		offer_facts(m);
+		break;
+	case COMPLETE_PROF:
+		offer_prof(m, nth, files);
 		break;
 	case COMPLETE_FILE:
 		*files = 1;

@@ -295,6 +295,12 @@ static int write_region(struct borrow *b, const struct region *r, const void *te
 	return rc;
 }
 
+/* Without a marker its end is a system call. */
+static int boot_request(const struct borrow *b, int marker)
+{
+	return !marker ? PTRACE_SYSCALL : b->memfile ? memfile_request(b->memfile) : PTRACE_CONT;
+}
+
 int borrow_boot(struct borrow *b, const struct region *r, const void *text, size_t text_len,
 		const struct hm_block *block, const void *scratch, size_t scratch_len)
 {
@@ -327,7 +333,7 @@ int borrow_boot(struct borrow *b, const struct region *r, const void *text, size
 	if (rc == 0)
 		rc = tracee_set_regs(&b->th, &regs);
 	if (rc == 0)
-		rc = tracee_resume(&b->th, block->marker ? PTRACE_CONT : PTRACE_SYSCALL, 0);
+		rc = tracee_resume(&b->th, boot_request(b, block->marker), 0);
 	return rc;
 }
 
@@ -359,7 +365,6 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 int borrow_finish(struct borrow *b, const struct region *r, int marker, uint64_t deadline,
 		  const volatile sig_atomic_t *cancel, pid_t *clone, int *sig)
 {
-	int req = marker ? PTRACE_CONT : PTRACE_SYSCALL;
 	int rc;
 
 	for (;;) {
@@ -380,7 +385,12 @@ int borrow_finish(struct borrow *b, const struct region *r, int marker, uint64_t
 				return rc;
 			wait_death(*clone);
 		}
-		rc = pass(b, req, sig);
+		if (b->memfile && b->th.event.kind == EV_SYSCALL) {
+			rc = memfile_stop(b->memfile, b->t, &b->th);
+			if (rc)
+				return rc;
+		}
+		rc = pass(b, boot_request(b, marker), sig);
 		if (rc)
 			return rc;
 	}

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "memfile.h"
 #include "region.h"
 #include "safepoint.h"
 #include "session.h"
@@ -35,6 +36,7 @@ struct borrow {
 	/* of the thread that is held */
 	struct tracee th;
 	struct saved_state saved;
+	struct memfile *memfile;      /* what the boot code's calls write to; NULL: to none */
 	bool hijacked;		      /* its registers are not its own */
 	int marker;		      /* of the boot code it is in; 0: none */
 	struct sigframe own_frame;    /* on its own stack */

@@ -8,13 +8,12 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cause.h"
 #include "clock.h"
+#include "descriptor.h"
 #include "fault_point.h"
 #include "last_words.h"
 #include "mem.h"
@@ -33,56 +32,6 @@
 #ifndef PTRACE_O_SUSPEND_SECCOMP
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
-
-/* pipefs and shmem have no other names (linux/magic.h) */
-#define PIPEFS_MAGIC 0x50495045
-#define TMPFS_MAGIC  0x01021994
-
-/*
- * The number comes from the target's memory, and opening by /proc needs no right of the target's:
- * it could name a file that it may not write to, or has open by O_PATH only. So it must be one of
- * the things that the payload makes: an unnamed pipe, or a memory file, which has no link and
- * belongs to the thread that made it.
- */
-static int check_end(const struct proxy *p, int fd, bool pipe)
-{
-	struct proc_status maker;
-	struct statfs fs;
-	struct stat st;
-	char path[48];
-	int rc;
-
-	if (fstat(fd, &st) || fstatfs(fd, &fs))
-		return -errno;
-	if (pipe)
-		return S_ISFIFO(st.st_mode) && fs.f_type == PIPEFS_MAGIC ? 0 : -EPROTO;
-	if (!S_ISREG(st.st_mode) || fs.f_type != TMPFS_MAGIC || st.st_nlink)
-		return -EPROTO;
-	snprintf(path, sizeof(path), "task/%d/status", p->th.tid);
-	rc = status_read(p->t->procfd, path, &maker);
-	if (rc)
-		return rc;
-	return st.st_uid == maker.uid[3] ? 0 : -EPROTO;
-}
-
-static int open_end(const struct proxy *p, int fd, int flags, int *out)
-{
-	char path[64];
-	int at, rc;
-
-	snprintf(path, sizeof(path), "task/%d/fd/%d", p->th.tid, fd);
-	at = openat(p->t->procfd, path, O_PATH | O_CLOEXEC);
-	if (at < 0)
-		return -errno;
-	rc = check_end(p, at, flags & O_NONBLOCK);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
-	if (rc == 0) {
-		*out = open(path, flags | O_CLOEXEC);
-		rc = *out < 0 ? -errno : 0;
-	}
-	close(at);
-	return rc;
-}
 
 static int read_state(const struct proxy *p, struct hm_block *b)
 {
@@ -133,12 +82,15 @@ static int send_request(const struct proxy *p, enum hm_request what)
 
 static int open_ends(struct proxy *p, const struct hm_block *b)
 {
-	int rc = open_end(p, b->fd_request_host, O_WRONLY | O_NONBLOCK, &p->request);
+	pid_t tid = p->th.tid;
+	int rc = descriptor_open(p->t, tid, b->fd_request_host, DESCRIPTOR_PIPE,
+				 O_WRONLY | O_NONBLOCK, &p->request);
 
 	if (rc == 0)
-		rc = open_end(p, b->fd_reply_host, O_RDONLY | O_NONBLOCK, &p->reply);
+		rc = descriptor_open(p->t, tid, b->fd_reply_host, DESCRIPTOR_PIPE,
+				     O_RDONLY | O_NONBLOCK, &p->reply);
 	if (rc == 0)
-		rc = open_end(p, b->fd_out, O_RDWR, &p->out);
+		rc = descriptor_open(p->t, tid, b->fd_out, DESCRIPTOR_MEMORY, O_RDWR, &p->out);
 	if (rc == 0)
 		rc = send_request(p, HM_REQ_OPENED);
 	return rc;
@@ -169,6 +121,50 @@ static void close_ends(struct proxy *p)
 	close_fd(&p->childfd);
 }
 
+static int pass_stop(struct proxy *p)
+{
+	int req = PTRACE_CONT;
+
+	if (p->memfile) {
+		int rc =
+			p->th.event.kind == EV_SYSCALL ? memfile_stop(p->memfile, p->t, &p->th) : 0;
+
+		if (rc)
+			return rc;
+		req = memfile_request(p->memfile);
+	}
+	return tracee_pass(&p->th, req);
+}
+
+/* From now on it stops at its system calls. */
+static int follow(struct proxy *p)
+{
+	int rc = tracee_stop(&p->th, clock_now() + STOP_LIMIT);
+
+	return rc ? rc : tracee_resume(&p->th, PTRACE_SYSCALL, 0);
+}
+
+/* The call has not asked for the file: nobody may wait for its stops any more. */
+static void unfollow(struct proxy *p)
+{
+	if (p->memfile && p->memfile->state != MEMFILE_DONE &&
+	    tracee_stop(&p->th, clock_now() + STOP_LIMIT) == 0)
+		(void)!tracee_resume(&p->th, PTRACE_CONT, 0);
+}
+
+int proxy_ask_filter(struct proxy *p, struct seccomp_call *out)
+{
+	int back, rc = proxy_unpark(p);
+
+	if (rc == 0)
+		rc = tracee_stop(&p->th, clock_now() + STOP_LIMIT);
+	if (rc)
+		return rc;
+	rc = seccomp_check(&p->th, HM_MODE_PROXY, true, out);
+	back = tracee_resume(&p->th, PTRACE_CONT, 0);
+	return rc ? rc : back;
+}
+
 /* Waits until the reply comes or something happens to the thread. 1: reply; 0: look again;
  * negative: error. */
 static int wait_reply(struct proxy *p)
@@ -196,7 +192,7 @@ static int wait_reply(struct proxy *p)
 	rc = tracee_wait(&p->th, 0, NULL);
 	if (rc == -ETIMEDOUT)
 		return 0;
-	return rc ? rc : tracee_pass(&p->th, PTRACE_CONT);
+	return rc ? rc : pass_stop(p);
 }
 
 /* What the thread said last: for an abort the allocator's own message, as a rule. */
@@ -263,6 +259,8 @@ int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
 				 "end that tracer (a debugger, strace) or let it detach",
 				 "our thread %d in the target is traced by another process",
 				 p->th.tid);
+	if (rc == 0 && p->memfile)
+		rc = follow(p);
 	if (rc == 0)
 		rc = send_request(p, HM_REQ_CALL);
 	while (rc == 0) {
@@ -272,8 +270,10 @@ int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d)
 		if (rc == 0 && clock_now() > deadline)
 			return still_running(p, -ETIMEDOUT, d);
 	}
-	if (rc > 0)
+	if (rc > 0) {
+		unfollow(p);
 		return 0;
+	}
 	if (rc == -EFAULT)
 		return fault(p, d);
 	p->lost = true;

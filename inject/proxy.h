@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "memfile.h"
 #include "region.h"
+#include "seccomp.h"
 #include "session.h"
 #include "tracer.h"
 
@@ -25,6 +27,7 @@ struct proxy {
 	uint64_t abort_msg;	 /* see last_words.h; 0 unknown */
 	bool lost; /* a call is still running, or it is gone: nothing but proxy_end is possible */
 	const volatile sig_atomic_t *cancel;
+	struct memfile *memfile; /* what the calls write to; NULL: to none */
 };
 
 /* Takes over the new thread (its first stop has not been waited for) and waits until it serves. */
@@ -32,6 +35,8 @@ HM_MUST_CHECK int proxy_start(struct proxy *p, const struct target *t, const str
 			      pid_t tid, unsigned long options, struct diag *d);
 /* Runs the calls that stand in the block; the caller has written them. Fills d: exit 8 or 9. */
 HM_MUST_CHECK int proxy_run(struct proxy *p, uint64_t timeout_ns, struct diag *d);
+/* seccomp_check of the filter that it runs under, for calls that write a file. */
+HM_MUST_CHECK int proxy_ask_filter(struct proxy *p, struct seccomp_call *out);
 /* Pure: the errno that the payload has left in memory of the target, negative; -EPROTO if what
  * stands there is none. */
 int proxy_errno(int32_t e);

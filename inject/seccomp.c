@@ -43,6 +43,8 @@ enum {
 	MUST_WORK = 2,
 	/* Called only where the one before it in the table answers with an error. */
 	INSTEAD = 4,
+	/* Only where a call writes a file, in either mode. */
+	FILE_ONLY = 8,
 };
 
 /*
@@ -88,6 +90,15 @@ static const struct payload_call {
 	{ "set_robust_list", SYS_set_robust_list, PROXY_ONLY, { SOME, 24 } },
 	{ "restart_syscall", SYS_restart_syscall, PROXY_ONLY, { 0 } },
 	{ "exit", SYS_exit, PROXY_ONLY | MUST_WORK, { 0 } },
+	/* jemalloc's dump (src/prof_sys.c): its file, then the mappings as /proc has them */
+	{ "creat", SYS_creat, FILE_ONLY, { SOME, 0644 } },
+	{ "memfd_create", SYS_memfd_create, FILE_ONLY, { SOME, 1 } },
+	{ "openat", SYS_openat, FILE_ONLY, { (uint32_t)AT_FDCWD, SOME, O_RDONLY | O_CLOEXEC } },
+	{ "open", SYS_open, FILE_ONLY, { SOME, O_RDONLY | O_CLOEXEC } },
+	{ "read", SYS_read, FILE_ONLY, { 5, SOME, 4096 } },
+	{ "write", SYS_write, FILE_ONLY, { 5, SOME, 4096 } },
+	{ "close", SYS_close, FILE_ONLY, { 5 } },
+	{ "rt_sigtimedwait", SYS_rt_sigtimedwait, FILE_ONLY, { SOME, 0, SOME, 8 } },
 };
 
 struct machine {
@@ -264,7 +275,13 @@ static enum seccomp_harm harm_of(uint32_t action, unsigned flags)
 									: SECCOMP_KILLS;
 }
 
-enum seccomp_harm seccomp_ask(const struct sock_filter *f, size_t n, enum hm_mode mode,
+static bool is_made(const struct payload_call *c, enum hm_mode mode, bool file)
+{
+	return (mode == HM_MODE_PROXY || !(c->flags & PROXY_ONLY)) &&
+	       (file || !(c->flags & FILE_ONLY));
+}
+
+enum seccomp_harm seccomp_ask(const struct sock_filter *f, size_t n, enum hm_mode mode, bool file,
 			      struct seccomp_call *out)
 {
 	uint32_t action = SECCOMP_RET_ALLOW;
@@ -273,7 +290,7 @@ enum seccomp_harm seccomp_ask(const struct sock_filter *f, size_t n, enum hm_mod
 		struct seccomp_data data = { .nr = (int)calls[i].nr, .arch = AUDIT_ARCH_X86_64 };
 		enum seccomp_harm harm;
 
-		if ((calls[i].flags & PROXY_ONLY) && mode != HM_MODE_PROXY)
+		if (!is_made(&calls[i], mode, file))
 			continue;
 		if ((calls[i].flags & INSTEAD) && !fails(action))
 			continue;
@@ -288,7 +305,7 @@ enum seccomp_harm seccomp_ask(const struct sock_filter *f, size_t n, enum hm_mod
 	return SECCOMP_NO_HARM;
 }
 
-int seccomp_check(const struct tracee *t, enum hm_mode mode, struct seccomp_call *out)
+int seccomp_check(const struct tracee *t, enum hm_mode mode, bool file, struct seccomp_call *out)
 {
 	struct sock_filter *f = calloc(PATH_MAX_INSNS, sizeof(*f));
 	int rc = f ? 0 : -ENOMEM;
@@ -303,7 +320,7 @@ int seccomp_check(const struct tracee *t, enum hm_mode mode, struct seccomp_call
 			rc = 0;
 			break;
 		}
-		if (rc == 0 && seccomp_ask(f, n, mode, out))
+		if (rc == 0 && seccomp_ask(f, n, mode, file, out))
 			rc = -EACCES;
 	}
 	free(f);

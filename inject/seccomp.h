@@ -3,6 +3,7 @@
 #define HM_SECCOMP_H
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,14 +38,14 @@ struct seccomp_call {
 	enum seccomp_harm harm;
 };
 
-/* Pure: asks one filter for each system call that the payload makes in this mode; the first that
- * would do harm is in *out. */
-enum seccomp_harm seccomp_ask(const struct sock_filter *f, size_t n, enum hm_mode mode,
+/* Pure: asks one filter for each system call that the payload makes in this mode, file: and a call
+ * that writes a file (memfile.h); the first that would do harm is in *out. */
+enum seccomp_harm seccomp_ask(const struct sock_filter *f, size_t n, enum hm_mode mode, bool file,
 			      struct seccomp_call *out);
 /*
  * Asks all filters of a stopped thread. 0: no call would do harm. -EACCES: *out would; else the
  * errno of PTRACE_SECCOMP_GET_FILTER or -ENOMEM, and nothing is known.
  */
-HM_MUST_CHECK int seccomp_check(const struct tracee *t, enum hm_mode mode,
+HM_MUST_CHECK int seccomp_check(const struct tracee *t, enum hm_mode mode, bool file,
 				struct seccomp_call *out);
 #endif

@@ -80,6 +80,25 @@ HM_MUST_CHECK int session_rehearse(const struct target *t, const struct modules 
 HM_MUST_CHECK int session_call(struct session *s, struct call *v, size_t n, struct diag *d);
 
 /*
+ * The same for a batch in which a call creates a file and writes it: given the name SESSION_FILE it
+ * gets a memory file in its place (memfile.h). *fd is that file, for the caller to read and close;
+ * -1 where none was asked for, or on an error. -errno where the call was made and the file could
+ * not be had: exit 1.
+ */
+#define SESSION_FILE "/proc/none/heapmedic"
+HM_MUST_CHECK int session_call_file(struct session *s, struct call *v, size_t n, const char *path,
+				    int *fd, struct diag *d);
+/*
+ * Has the proxy make this call by itself should we be gone without a farewell, as by SIGKILL; what
+ * it points to in scratch has to stay until then. NULL takes it back. -EOPNOTSUPP where no thread
+ * of ours waits between two calls: in a direct session, and under a seccomp filter (d is left
+ * alone).
+ */
+HM_MUST_CHECK int session_parting(struct session *s, const struct call *c, struct diag *d);
+/* In place of session_opts.cancel from now on: NULL for what has to be done also after a Ctrl-C. */
+void session_set_cancel(struct session *s, const volatile sig_atomic_t *cancel);
+
+/*
  * Scratch memory that the target's calls can point to: fill the local copy before session_call,
  * read results from it after. session_addr gives the address of a local pointer in the target.
  * Zeroed by session_scratch_reset.

@@ -48,6 +48,7 @@ int session_call_direct(struct session *s, struct call *v, size_t n, struct diag
 	for (size_t i = 0; i < n; i++)
 		forbid |= v[i].stdio ? CODE_STDIO : 0U;
 	s->block.n_calls = (uint32_t)n;
+	s->b.memfile = s->file;
 	rc = session_enter(s, forbid, d);
 	if (rc)
 		return rc;

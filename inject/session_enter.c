@@ -113,33 +113,40 @@ static int check_anchors(const struct session *s)
 	return 0;
 }
 
-/* With a filter that does harm, our death would be the target's: it ends the suspension of the
- * filter. */
-static int ask_filter(const struct session *s, struct diag *d)
+int session_filter_refuses(int rc, const struct seccomp_call *c, bool direct_too, struct diag *d)
 {
 	static const char *const harm[] = {
 		[SECCOMP_KILLS] = "would kill it for",
 		[SECCOMP_FATAL_ERROR] = "refuses what it cannot do without,",
 	};
-	struct seccomp_call c, direct;
-	int rc;
 
-	if (!s->b.options)
-		return 0;
-	rc = seccomp_check(&s->b.th, s->mode, &c);
-	if (rc == 0)
-		return 0;
-	if (rc != -EACCES || !c.harm)
+	if (rc != -EACCES || !c->harm)
 		return cause_fail(d, rc, CAUSE_SECCOMP_UNREAD,
 				  "the target's seccomp filter cannot be read: %s", strerror(-rc));
 	return cause_fail(d, rc, CAUSE_SECCOMP_KILLS,
 			  "the target's seccomp filter %s system call %ld (%s), should heapmedic "
 			  "be killed meanwhile%s",
-			  harm[c.harm], c.nr, c.name,
-			  s->mode == HM_MODE_PROXY &&
-					  seccomp_check(&s->b.th, HM_MODE_DIRECT, &direct)
-				  ? "; a direct call needs it too"
-				  : "");
+			  harm[c->harm], c->nr, c->name,
+			  direct_too ? "; a direct call needs it too" : "");
+}
+
+/* With a filter that does harm, our death would be the target's: it ends the suspension of the
+ * filter. */
+static int ask_filter(const struct session *s, struct diag *d)
+{
+	bool file = s->b.memfile != NULL;
+	struct seccomp_call c, direct;
+	int rc;
+
+	if (!s->b.options)
+		return 0;
+	rc = seccomp_check(&s->b.th, s->mode, file, &c);
+	if (rc == 0)
+		return 0;
+	return session_filter_refuses(
+		rc, &c,
+		s->mode == HM_MODE_PROXY && seccomp_check(&s->b.th, HM_MODE_DIRECT, file, &direct),
+		d);
 }
 
 int session_map(struct session *s, struct diag *d)

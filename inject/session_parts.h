@@ -9,6 +9,7 @@
 
 #include "anchors.h"
 #include "borrow.h"
+#include "memfile.h"
 #include "proxy.h"
 
 struct session {
@@ -25,8 +26,9 @@ struct session {
 	enum hm_mode mode;
 	struct proxy proxy;
 	bool proxy_on;
-	uint64_t abort_msg; /* see last_words.h; 0 unknown */
-	bool running;	    /* a direct call was left behind */
+	struct memfile *file; /* what the batch writes to; NULL: to none */
+	uint64_t abort_msg;   /* see last_words.h; 0 unknown */
+	bool running;	      /* a direct call was left behind */
 	unsigned char *text;
 	size_t text_len;
 	struct hm_block block; /* as it is to be written */
@@ -75,6 +77,8 @@ int session_died(const struct session *s, struct diag *d);
 HM_MUST_CHECK int session_open_proxy(struct session *s, struct diag *d);
 HM_MUST_CHECK int session_call_proxy(struct session *s, struct call *v, size_t n, struct diag *d);
 HM_MUST_CHECK int session_call_direct(struct session *s, struct call *v, size_t n, struct diag *d);
+/* What seccomp_check has said, in d. direct_too: so does it for a direct call. */
+int session_filter_refuses(int rc, const struct seccomp_call *c, bool direct_too, struct diag *d);
 /* Reads the results of n calls and the scratch memory back. */
 HM_MUST_CHECK int session_results(struct session *s, struct call *v, size_t n, struct diag *d);
 /* The target's descriptors as a directory; NULL if it cannot be read. The caller closes it. */

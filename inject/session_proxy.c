@@ -105,14 +105,31 @@ int session_open_proxy(struct session *s, struct diag *d)
 	return 0;
 }
 
+/* A filter that is suspended was asked before the thread was made, but not for a file. */
+static int ask_for_file(struct session *s, struct diag *d)
+{
+	struct seccomp_call c;
+	int rc;
+
+	if (!s->file || !s->b.options)
+		return 0;
+	rc = proxy_ask_filter(&s->proxy, &c);
+	if (rc == 0 || c.harm || rc == -ENOMEM)
+		return rc ? session_filter_refuses(rc, &c, true, d) : 0;
+	return session_lost(s, rc, "asking the seccomp filter", d);
+}
+
 int session_call_proxy(struct session *s, struct call *v, size_t n, struct diag *d)
 {
 	uint64_t block = s->r.block;
 	pid_t pid = s->t->pid;
 	uint32_t counts[2] = { (uint32_t)n, 0 };
-	int rc = mem_write(pid, block + offsetof(struct hm_block, slot), s->block.slot,
-			   n * sizeof(struct hm_slot));
+	int rc = ask_for_file(s, d);
 
+	if (rc)
+		return rc;
+	rc = mem_write(pid, block + offsetof(struct hm_block, slot), s->block.slot,
+		       n * sizeof(struct hm_slot));
 	if (rc == 0)
 		rc = mem_write(pid, block + offsetof(struct hm_block, n_calls), counts,
 			       sizeof(counts));
@@ -120,7 +137,9 @@ int session_call_proxy(struct session *s, struct call *v, size_t n, struct diag 
 		rc = mem_write(pid, s->r.scratch, s->scratch, s->used);
 	if (rc)
 		return session_lost(s, rc, "writing the calls", d);
+	s->proxy.memfile = s->file;
 	rc = proxy_run(&s->proxy, s->o.timeout_ns, d);
+	s->proxy.memfile = NULL;
 	if (rc)
 		return rc;
 	rest(s);

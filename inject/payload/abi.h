@@ -94,8 +94,9 @@ struct hm_block {
 
 	uint32_t n_calls, n_done;
 	struct hm_slot slot[HM_MAX_CALLS];
-	uint64_t thread_id; /* pthread_t */
-	uint64_t attr[16];  /* pthread_attr_t */
+	struct hm_slot parting; /* made by the proxy at the end of file; fn 0: nothing is */
+	uint64_t thread_id;	/* pthread_t */
+	uint64_t attr[16];	/* pthread_attr_t */
 };
 #endif
 

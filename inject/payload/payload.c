@@ -5,6 +5,7 @@
  * any instruction: it then finishes what it is doing, gives the borrowed thread back, and the proxy
  * leaves at the end of file on its pipe.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "abi.h"
@@ -96,33 +97,36 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.sec * 1000000000UL + (uint64_t)ts.nsec;
 }
 
-static void run_calls(struct hm_block *b)
+static void run_call(const struct hm_block *b, struct hm_slot *s)
 {
 	int *(*errno_location)(void) = (int *(*)(void))b->fn_errno_location;
+	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+	uint64_t *swap = (uint64_t *)s->swap_addr;
+	int *keep = (int *)s->keep_addr;
+	uint64_t kept = 0;
+	int was = keep ? *keep : 0;
+	uint64_t from;
 
+	fn = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))s->fn;
+	*errno_location() = 0;
+	if (swap) {
+		kept = *swap;
+		*swap = s->swap_value;
+	}
+	from = now_ns();
+	s->ret = fn(s->arg[0], s->arg[1], s->arg[2], s->arg[3], s->arg[4], s->arg[5]);
+	s->ns = now_ns() - from;
+	if (swap)
+		*swap = kept;
+	if (keep)
+		*keep = was;
+	s->err = (uint64_t)*errno_location();
+}
+
+static void run_calls(struct hm_block *b)
+{
 	for (uint32_t i = 0; i < b->n_calls && i < HM_MAX_CALLS; i++) {
-		struct hm_slot *s = &b->slot[i];
-		uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-		uint64_t *swap = (uint64_t *)s->swap_addr;
-		int *keep = (int *)s->keep_addr;
-		uint64_t kept = 0;
-		int was = keep ? *keep : 0;
-		uint64_t from;
-
-		fn = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))s->fn;
-		*errno_location() = 0;
-		if (swap) {
-			kept = *swap;
-			*swap = s->swap_value;
-		}
-		from = now_ns();
-		s->ret = fn(s->arg[0], s->arg[1], s->arg[2], s->arg[3], s->arg[4], s->arg[5]);
-		s->ns = now_ns() - from;
-		if (swap)
-			*swap = kept;
-		if (keep)
-			*keep = was;
-		s->err = (uint64_t)*errno_location();
+		run_call(b, &b->slot[i]);
 		__atomic_store_n(&b->n_done, i + 1, __ATOMIC_RELEASE);
 	}
 }
@@ -284,7 +288,7 @@ static long open_pipes(struct hm_block *b)
 	return 0;
 }
 
-/* Waits for one request byte; 0 means quit (end of file, time over, error). ms < 0: no limit. */
+/* Waits for one request byte; 0 means leave (end of file, time over, error). ms < 0: no limit. */
 static char next_request(const struct hm_block *b, int ms)
 {
 	struct {
@@ -332,9 +336,30 @@ static void set_mask(uint64_t mask)
 	raw(NR_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
 }
 
+/* The host has gone without saying so: what it wanted to be done at the end is done here. */
+static void part(struct hm_block *b)
+{
+	if (!b->parting.fn)
+		return;
+	set_mask(b->call_mask);
+	run_call(b, &b->parting);
+	set_mask(REST_MASK);
+}
+
+static bool answer(const struct hm_block *b)
+{
+	const char c = 'd';
+	long rc;
+
+	do
+		rc = raw(NR_write, b->fd_reply, (long)&c, 1, 0);
+	while (rc == -EINTR);
+	return rc == 1;
+}
+
 static void serve(struct hm_block *b)
 {
-	char c = 'd';
+	char c;
 
 	/* Until the host has opened its ends, ours keep the pipes alive; after that its death is
 	 * our end of file. */
@@ -345,18 +370,17 @@ static void serve(struct hm_block *b)
 	raw(NR_close, b->fd_request_host, 0, 0, 0);
 	raw(NR_close, b->fd_reply_host, 0, 0, 0);
 	__atomic_store_n(&b->proxy_state, HM_PROXY_SERVING, __ATOMIC_SEQ_CST);
-	while (next_request(b, -1) == HM_REQ_CALL) {
-		long rc;
-
+	while ((c = next_request(b, -1)) == HM_REQ_CALL) {
 		set_mask(b->call_mask);
 		run_calls(b);
 		set_mask(REST_MASK);
-		do
-			rc = raw(NR_write, b->fd_reply, (long)&c, 1, 0);
-		while (rc == -EINTR);
-		if (rc != 1)
-			return;
+		if (!answer(b)) {
+			c = 0;
+			break;
+		}
 	}
+	if (c != HM_REQ_QUIT)
+		part(b);
 }
 
 /*

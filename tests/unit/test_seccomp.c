@@ -82,8 +82,8 @@ Test(seccomp, refuses_what_the_kernel_would_not_have_taken)
 }
 
 /* A filter that answers one call so and allows the rest. */
-static enum seccomp_harm ask_about(int nr, uint32_t answer, enum hm_mode mode,
-				   struct seccomp_call *c)
+static enum seccomp_harm ask_for(int nr, uint32_t answer, enum hm_mode mode, bool file,
+				 struct seccomp_call *c)
 {
 	const struct sock_filter f[] = {
 		LOAD(nr),
@@ -93,7 +93,13 @@ static enum seccomp_harm ask_about(int nr, uint32_t answer, enum hm_mode mode,
 	};
 
 	*c = (struct seccomp_call){ 0 };
-	return seccomp_ask(f, 4, mode, c);
+	return seccomp_ask(f, 4, mode, file, c);
+}
+
+static enum seccomp_harm ask_about(int nr, uint32_t answer, enum hm_mode mode,
+				   struct seccomp_call *c)
+{
+	return ask_for(nr, answer, mode, false, c);
 }
 
 Test(seccomp, what_would_come_of_our_own_death)
@@ -129,6 +135,30 @@ Test(seccomp, what_would_come_of_our_own_death)
 		     SECCOMP_NO_HARM);
 }
 
+/* What only a call that writes a file needs is asked for only then, and then in either mode. */
+Test(seccomp, what_a_file_needs)
+{
+	static const int calls[] = { SYS_creat, SYS_openat, SYS_open, SYS_rt_sigtimedwait };
+	static const enum hm_mode modes[] = { HM_MODE_PROXY, HM_MODE_DIRECT };
+	struct seccomp_call c;
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		for (size_t k = 0; k < 2; k++) {
+			cr_expect_eq(ask_for(calls[i], SECCOMP_RET_KILL, modes[k], false, &c),
+				     SECCOMP_NO_HARM, "call %d", calls[i]);
+			cr_expect_eq(ask_for(calls[i], SECCOMP_RET_KILL, modes[k], true, &c),
+				     SECCOMP_KILLS, "call %d", calls[i]);
+			cr_expect_eq(c.nr, calls[i]);
+			/* then there is no dump, and no harm */
+			cr_expect_eq(ask_for(calls[i], SECCOMP_RET_ERRNO | 1, modes[k], true, &c),
+				     SECCOMP_NO_HARM, "call %d", calls[i]);
+		}
+	}
+	cr_expect_eq(ask_for(SYS_memfd_create, SECCOMP_RET_KILL, HM_MODE_DIRECT, true, &c),
+		     SECCOMP_KILLS);
+	cr_expect_eq(ask_for(SYS_write, SECCOMP_RET_KILL, HM_MODE_DIRECT, true, &c), SECCOMP_KILLS);
+}
+
 /* unshare(2) is called only where close_range(2) is refused. */
 Test(seccomp, what_is_called_instead_of_another)
 {
@@ -142,7 +172,7 @@ Test(seccomp, what_is_called_instead_of_another)
 	};
 	struct seccomp_call c;
 
-	cr_expect_eq(seccomp_ask(f, 6, HM_MODE_PROXY, &c), SECCOMP_KILLS);
+	cr_expect_eq(seccomp_ask(f, 6, HM_MODE_PROXY, false, &c), SECCOMP_KILLS);
 	cr_expect_eq(c.nr, SYS_unshare);
 	cr_expect_eq(ask_about(SYS_unshare, SECCOMP_RET_KILL_PROCESS, HM_MODE_PROXY, &c),
 		     SECCOMP_NO_HARM);
@@ -170,6 +200,6 @@ Test(seccomp, looks_at_arguments)
 	};
 	struct seccomp_call c;
 
-	cr_expect_eq(seccomp_ask(clone, 6, HM_MODE_PROXY, &c), SECCOMP_NO_HARM);
-	cr_expect_eq(seccomp_ask(both, 7, HM_MODE_PROXY, &c), SECCOMP_NO_HARM);
+	cr_expect_eq(seccomp_ask(clone, 6, HM_MODE_PROXY, false, &c), SECCOMP_NO_HARM);
+	cr_expect_eq(seccomp_ask(both, 7, HM_MODE_PROXY, false, &c), SECCOMP_NO_HARM);
 }

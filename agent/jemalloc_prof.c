@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "jemalloc_prof.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "advice.h"
+#include "ctl_rule.h"
+#include "environ.h"
+
+/* The variables of one mallctl, in the session's scratch. */
+struct prof_call {
+	unsigned char *value; /* 8 bytes */
+	uint64_t *len;
+};
+
+int jemalloc_mallctl(const struct allocator *a, uint64_t *addr, struct diag *d)
+{
+	struct symbol s;
+	char name[40];
+
+	snprintf(name, sizeof(name), "%smallctl", a->prefix);
+	if (module_symbol(a->mod, name, &s) < 0)
+		return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "no-symbol",
+				 "`check` shows which allocators the target has",
+				 "the target's jemalloc has no symbol %s", name);
+	*addr = s.addr;
+	return 0;
+}
+
+/*
+ * int mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp, size_t newlen): read gets
+ * room for the old value, a new one of size bytes is taken from new.
+ */
+static int prepare(struct session *s, uint64_t fn, const char *name, size_t read, const void *new,
+		   size_t size, struct call *c, struct prof_call *io)
+{
+	char *text = session_alloc(s, strlen(name) + 1);
+	unsigned char *from = new ? session_alloc(s, 8) : NULL;
+
+	io->value = read ? session_alloc(s, 8) : NULL;
+	io->len = read ? session_alloc(s, sizeof(*io->len)) : NULL;
+	if (!text || (new && !from) || (read && (!io->value || !io->len)))
+		return -ENOMEM;
+	memcpy(text, name, strlen(name) + 1);
+	*c = (struct call){ .fn = fn, .arg = { session_addr(s, text) } };
+	if (read) {
+		*io->len = read;
+		c->arg[1] = session_addr(s, io->value);
+		c->arg[2] = session_addr(s, io->len);
+	}
+	if (new) {
+		memcpy(from, new, size);
+		c->arg[3] = session_addr(s, from);
+		c->arg[4] = size;
+	}
+	return 0;
+}
+
+static void reset_scratch(struct process *p)
+{
+	if (p->session)
+		session_scratch_reset(p->session);
+}
+
+static int begin(struct process *p, const struct allocator *a, uint64_t *fn, struct diag *d)
+{
+	int rc = jemalloc_mallctl(a, fn, d);
+
+	return rc ? rc : process_session(p, d);
+}
+
+static uint64_t value_of(const struct prof_call *io, size_t size)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, io->value, size);
+	return v;
+}
+
+int jemalloc_prof_state(struct process *p, const struct allocator *a, struct prof_state *out,
+			struct diag *d)
+{
+	struct prof_call io[PROF_NAMES];
+	struct call c[PROF_NAMES];
+	uint64_t fn = 0;
+	size_t size;
+	int rc = begin(p, a, &fn, d);
+
+	memset(out, 0, sizeof(*out));
+	if (rc)
+		return rc;
+	for (unsigned i = 0; i < PROF_NAMES && rc == 0; i++) {
+		const char *name = prof_name_text((enum prof_name)i, &size);
+
+		rc = prepare(p->session, fn, name, size, NULL, 0, &c[i], &io[i]);
+	}
+	if (rc)
+		diag_internal(d, rc, "mallctl");
+	else
+		rc = process_calls(p, c, PROF_NAMES, d);
+	for (unsigned i = 0; i < PROF_NAMES && rc == 0; i++) {
+		(void)prof_name_text((enum prof_name)i, &size);
+		/* jemalloc refuses a size that is not that of the type */
+		out->known[i] = (int)c[i].ret == 0 && *io[i].len == size;
+		if (out->known[i])
+			out->value[i] = value_of(&io[i], size);
+	}
+	reset_scratch(p);
+	if (rc == 0 && (int)c[PROF_COMPILED].ret)
+		rc = ctl_error(ctl_find("config.prof"), "config.prof", a->version, false,
+			       (int)c[PROF_COMPILED].ret, d);
+	return rc;
+}
+
+/* What the variable holds now may be secret only as far as it is not jemalloc's. */
+const char *jemalloc_prof_line(const struct process *p, const struct allocator *a, char *buf,
+			       size_t size)
+{
+	struct environ e;
+	char name[40];
+
+	advice_conf_name(a->prefix, name, sizeof(name));
+	if (environ_read(&p->t, &e))
+		return prof_conf_line(name, NULL, buf, size);
+	prof_conf_line(name, environ_get(&e, name), buf, size);
+	environ_free(&e);
+	return buf;
+}
+
+int jemalloc_prof_require(struct process *p, const struct allocator *a, struct prof_state *out,
+			  struct diag *d)
+{
+	char line[300];
+	int rc = jemalloc_prof_state(p, a, out, d);
+
+	if (rc)
+		return rc;
+	return prof_check(out, (int)p->t.pid, jemalloc_prof_line(p, a, line, sizeof(line)), d);
+}
+
+/* One call that writes, and reads what stood there where it can be read. */
+static int write_one(struct process *p, const struct allocator *a, const char *name,
+		     const void *new, size_t size, bool read, struct prof_call *io, struct diag *d)
+{
+	uint64_t fn = 0;
+	struct call c;
+	int rc = begin(p, a, &fn, d);
+
+	if (rc)
+		return rc;
+	rc = prepare(p->session, fn, name, read ? size : 0, new, size, &c, io);
+	if (rc)
+		return diag_internal(d, rc, "mallctl");
+	rc = process_calls(p, &c, 1, d);
+	if (rc == 0 && (int)c.ret)
+		rc = ctl_error(ctl_find(name), name, a->version, true, (int)c.ret, d);
+	return rc;
+}
+
+int jemalloc_prof_switch(struct process *p, const struct allocator *a, bool on, bool *was,
+			 struct diag *d)
+{
+	struct prof_call io;
+	int rc = write_one(p, a, "prof.active", &on, 1, true, &io, d);
+
+	if (rc == 0)
+		*was = value_of(&io, 1);
+	reset_scratch(p);
+	return rc;
+}
+
+int jemalloc_prof_off_at_end(struct process *p, const struct allocator *a, bool off,
+			     struct diag *d)
+{
+	const bool no = false;
+	struct prof_call io;
+	uint64_t fn = 0;
+	struct call c;
+	int rc;
+
+	if (!off) {
+		rc = session_parting(p->session, NULL, d);
+		reset_scratch(p);
+		return rc;
+	}
+	rc = begin(p, a, &fn, d);
+	if (rc)
+		return rc;
+	rc = prepare(p->session, fn, "prof.active", 0, &no, 1, &c, &io);
+	if (rc)
+		return diag_internal(d, rc, "mallctl");
+	return session_parting(p->session, &c, d);
+}
+
+int jemalloc_prof_reset(struct process *p, const struct allocator *a, uint64_t lg, struct diag *d)
+{
+	struct prof_call io;
+	int rc = write_one(p, a, "prof.reset", &lg, sizeof(lg), false, &io, d);
+
+	reset_scratch(p);
+	return rc;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* prof dump, and the profile for those that look at one. */
+#include "prof.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../agent/jemalloc_prof.h"
+#include "../agent/outfile.h"
+#include "context.h"
+
+static bool is_profile(const unsigned char *head, size_t n)
+{
+	static const char *const first[] = { "heap_v2/", "--- symbol", "heap profile:" };
+
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		if (n >= strlen(first[i]) && memcmp(head, first[i], strlen(first[i])) == 0)
+			return true;
+	return false;
+}
+
+static const struct outfile_kind profile_kind = { "heap profile", is_profile };
+
+static int take(struct context *c, char **data, size_t *len, uint64_t *ns, struct diag *d)
+{
+	const struct allocator *jemalloc;
+	struct prof_state s;
+	int err = prof_jemalloc(c, &jemalloc, d);
+
+	*data = NULL;
+	*len = 0;
+	if (!err)
+		err = jemalloc_prof_require(c->process, jemalloc, &s, d);
+	return err ? err : jemalloc_prof_dump(c->process, jemalloc, data, len, ns, d);
+}
+
+int prof_take(struct context *c, char **data, size_t *len, struct diag *d)
+{
+	uint64_t ns;
+
+	return take(c, data, len, &ns, d);
+}
+
+static void answer(struct context *c, struct reply *r, const char *path, size_t len, uint64_t ns)
+{
+	char size[SIZE_TEXT], time[SIZE_TEXT];
+	FILE *out = c->sink->out;
+
+	reply_set(r, "file", json_text(path, strlen(path)));
+	reply_set(r, "bytes", json_u64(len));
+	reply_set(r, "duration_us", json_u64(ns / 1000));
+	if (c->set.json)
+		return;
+	fprintf(out, "the profile of %s (pid %d) is saved in ", c->comm, (int)c->pid);
+	sink_text(out, path, strlen(path));
+	fprintf(out, ": %s, the call took %s\n", text_size(size, len, c->set.bytes),
+		time_format(ns, time));
+}
+
+int prof_dump(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+{
+	const char *path = a->argv[1];
+	bool force = a->opt[PROF_FORCE] != NULL;
+	uint64_t ns = 0;
+	char *data;
+	size_t len;
+	/* nothing is asked of the target for a file that cannot be written */
+	int err = outfile_check(path, &profile_kind, force, d);
+
+	if (!err)
+		err = take(c, &data, &len, &ns, d);
+	if (err)
+		return err;
+	err = outfile_save(path, data, len, &profile_kind, force, d);
+	if (!err)
+		answer(c, r, path, len, ns);
+	free(data);
+	return err;
+}

@@ -17,8 +17,8 @@
 #include "dump_maps.h"
 
 /*
- * The memory file counts as the target's until it is closed. Twenty thousand stacks of twenty frames
- * are some 10 MB; what has no room for that is left alone.
+ * The memory file counts as the target's until it is closed. Twenty thousand stacks of twenty
+ * frames are some 10 MB; what has no room for that is left alone.
  */
 #define DUMP_ROOM ((uint64_t)16 << 20)
 #define DUMP_MAX  ((uint64_t)512 << 20)
@@ -69,9 +69,9 @@ static int prepare_dump(struct session *s, uint64_t fn, char **path, struct call
 
 /*
  * A file that grows beyond RLIMIT_FSIZE sends its writer SIGXFSZ, whose default is death
- * (setrlimit(2), signal(7)). It is blocked while the call runs. On our own thread it goes with that;
- * on a borrowed one it has to be taken off before the thread has its own mask again, and by the same
- * batch, so that it is also where we are gone: sigtimedwait(&set, NULL, &no_time).
+ * (setrlimit(2), signal(7)). It is blocked while the call runs. On our own thread it goes with
+ * that; on a borrowed one it has to be taken off before the thread has its own mask again, and by
+ * the same batch, so that it is also where we are gone: sigtimedwait(&set, NULL, &no_time).
  */
 static int prepare_signal(const struct process *p, struct call *c, struct diag *d)
 {

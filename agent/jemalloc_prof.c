@@ -171,8 +171,7 @@ int jemalloc_prof_switch(struct process *p, const struct allocator *a, bool on, 
 	return rc;
 }
 
-int jemalloc_prof_off_at_end(struct process *p, const struct allocator *a, bool off,
-			     struct diag *d)
+int jemalloc_prof_off_at_end(struct process *p, const struct allocator *a, bool off, struct diag *d)
 {
 	const bool no = false;
 	struct prof_call io;

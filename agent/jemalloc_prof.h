@@ -35,8 +35,8 @@ HM_MUST_CHECK int jemalloc_mallctl(const struct allocator *a, uint64_t *addr, st
 /*
  * The profile of now as jemalloc writes it (heap_v2), with the mappings behind it. It is written to
  * a memory file (memfile.h): the target's file systems see nothing of it. *text has len bytes and a
- * NUL behind them, and is the caller's; *ns is what the call took inside the target. Exit 1 with the
- * reason where jemalloc could not write it, exit 6 where its memory cgroup has no room for it.
+ * NUL behind them, and is the caller's; *ns is what the call took inside the target. Exit 1 with
+ * the reason where jemalloc could not write it, exit 6 where its memory cgroup has no room for it.
  */
 HM_MUST_CHECK int jemalloc_prof_dump(struct process *p, const struct allocator *a, char **text,
 				     size_t *len, uint64_t *ns, struct diag *d);

@@ -375,16 +375,27 @@ const struct allocator *process_allocator(const struct process *p, const char *n
 	return allocators_get(&p->allocs, name);
 }
 
+static int after_calls(struct process *p, int rc, const struct diag *d)
+{
+	if (rc < 0 && (d->exit == HM_GONE || d->exit == HM_RUNNING || d->exit == HM_DIED))
+		process_drop_session(p);
+	return rc;
+}
+
 int process_calls(struct process *p, struct call *v, size_t n, struct diag *d)
 {
 	int rc = process_session(p, d);
 
-	if (rc)
-		return rc;
-	rc = session_call(p->session, v, n, d);
-	if (rc < 0 && (d->exit == HM_GONE || d->exit == HM_RUNNING || d->exit == HM_DIED))
-		process_drop_session(p);
-	return rc;
+	return rc ? rc : after_calls(p, session_call(p->session, v, n, d), d);
+}
+
+int process_calls_file(struct process *p, struct call *v, size_t n, const char *path, int *fd,
+		       struct diag *d)
+{
+	int rc = process_session(p, d);
+
+	*fd = -1;
+	return rc ? rc : after_calls(p, session_call_file(p->session, v, n, path, fd, d), d);
 }
 
 int process_call(struct process *p, uint64_t fn, const uint64_t arg[6], uint64_t *ret, uint64_t *ns,

@@ -69,6 +69,9 @@ HM_MUST_CHECK int process_call(struct process *p, uint64_t fn, const uint64_t ar
  * is lost by it (exit 3, 8, 9) it is dropped: scratch is gone then.
  */
 HM_MUST_CHECK int process_calls(struct process *p, struct call *v, size_t n, struct diag *d);
+/* The same by session_call_file: one of the calls writes a file. */
+HM_MUST_CHECK int process_calls_file(struct process *p, struct call *v, size_t n, const char *path,
+				     int *fd, struct diag *d);
 /*
  * Up to where code of ours would run: a thread is held at a safe point, its seccomp filter is
  * asked, our memory is mapped and unmapped, and the thread is given back. 0: a call can be made, as

@@ -4,25 +4,22 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../agent/process.h"
 #include "context.h"
 #include "nearest.h"
 
 #define OPTION(i) (1u << (i))
 #define OFFLINE	  (CMD_PASSIVE | CMD_NO_PROCESS)
+#define CHANGE	  (CMD_CALLS | CMD_WRITES)
 
-static int not_yet(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+int prof_jemalloc(const struct context *c, const struct allocator **out, struct diag *d)
 {
-	(void)c;
-	(void)r;
-	return diag_internal(d, -ENOSYS, a->argv[0]);
-}
-
-int prof_take(struct context *c, char **data, size_t *len, struct diag *d)
-{
-	(void)c;
-	*data = NULL;
-	*len = 0;
-	return diag_internal(d, -ENOSYS, "prof_take");
+	*out = process_allocator(c->process, "jemalloc");
+	if (*out)
+		return 0;
+	return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-jemalloc",
+			 "`check` lists the allocators; only jemalloc has heap profiles",
+			 "%s does not allocate with jemalloc", c->comm);
 }
 
 /* What the first word can be; min and max count the words behind it. */
@@ -34,11 +31,12 @@ static const struct prof_sub {
 	check_fn *check; /* NULL: nothing to check */
 	command_fn *run;
 } subs[] = {
-	{ "status", "", 0, 0, 0, CMD_CALLS, NULL, not_yet },
-	{ "on", "", 0, 0, OPTION(PROF_FOR), CMD_CALLS | CMD_WRITES, NULL, not_yet },
-	{ "off", "", 0, 0, 0, CMD_CALLS | CMD_WRITES, NULL, not_yet },
-	{ "reset", "[LG]", 0, 1, 0, CMD_CALLS | CMD_WRITES, NULL, not_yet },
-	{ "dump", "FILE", 1, 1, OPTION(PROF_RAW) | OPTION(PROF_MANGLED), CMD_CALLS, NULL, not_yet },
+	{ "status", "", 0, 0, 0, CMD_CALLS, NULL, prof_status },
+	{ "on", "", 0, 0, OPTION(PROF_FOR), CHANGE, check_prof_on, prof_on },
+	{ "off", "", 0, 0, 0, CHANGE, NULL, prof_off },
+	{ "reset", "[LG]", 0, 1, 0, CHANGE, check_prof_reset, prof_reset },
+	{ "dump", "FILE", 1, 1, OPTION(PROF_RAW) | OPTION(PROF_MANGLED) | OPTION(PROF_FORCE),
+	  CMD_CALLS, NULL, prof_dump },
 	{ "top", "[N]", 0, 1, OPTION(PROF_FILE) | OPTION(PROF_CUM) | OPTION(PROF_MANGLED),
 	  CMD_CALLS, check_prof_top, prof_top },
 	{ "export", "FILE", 1, 1, OPTION(PROF_FILE) | OPTION(PROF_MANGLED), CMD_CALLS,
@@ -71,7 +69,7 @@ unsigned effect_prof(const struct args *a)
 	const struct prof_sub *sub = a->argc ? sub_find(a->argv[0]) : NULL;
 
 	if (!sub)
-		return CMD_CALLS | CMD_WRITES;
+		return CHANGE;
 	return a->opt[PROF_FILE] ? OFFLINE : sub->effect;
 }
 
@@ -113,8 +111,9 @@ int check_prof(const struct args *a, struct diag *d)
 	snprintf(hint, sizeof(hint), "usage: prof %s%s%s", sub->name, *sub->usage ? " " : "",
 		 sub->usage);
 	if (words < sub->min || words > sub->max)
-		return diag_fail(d, -EINVAL, HM_USAGE, "usage", hint, "prof %s: too %s arguments (%d)",
-				 sub->name, words < sub->min ? "few" : "many", words);
+		return diag_fail(d, -EINVAL, HM_USAGE, "usage", hint,
+				 "prof %s: too %s arguments (%d)", sub->name,
+				 words < sub->min ? "few" : "many", words);
 	return sub->check ? sub->check(a, d) : 0;
 }
 

@@ -203,7 +203,8 @@ static const struct command rows[] = {
 		       [PROF_FILE] = { "file", "HEAP", "top, export: of this dump; needs no process" },
 		       [PROF_CUM] = { "cum", NULL, "top: in the order of what was allocated below" },
 		       [PROF_RAW] = { "raw", NULL, "dump: as jemalloc writes it, without names" },
-		       [PROF_MANGLED] = { "mangled", NULL, "dump: names as they stand in the symbol tables" } },
+		       [PROF_MANGLED] = { "mangled", NULL, "names as they stand in the symbol tables" },
+		       [PROF_FORCE] = { "force", NULL, "dump: replace a file that is no heap profile, too" } },
 	  .help = "jemalloc's heap profile: who has allocated it",
 	  .more = "  status         what there is: compiled in, enabled at start, sampling now\n"
 		  "  on, off        switch the sampling\n"

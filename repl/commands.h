@@ -17,7 +17,7 @@ enum { CTL_LIST };
 enum { CHECK_HOLD };
 enum { WATCH_AFTER_TRIM };
 enum { SNAPSHOT_FORCE };
-enum { PROF_FOR, PROF_FILE, PROF_CUM, PROF_RAW, PROF_MANGLED };
+enum { PROF_FOR, PROF_FILE, PROF_CUM, PROF_RAW, PROF_MANGLED, PROF_FORCE };
 
 /* cmd_look.c */
 command_fn cmd_threads, cmd_bt;

@@ -3,6 +3,7 @@
 #define HM_CONTEXT_H
 #include <stdbool.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "../agent/after_trim.h"
 #include "audit.h"
@@ -41,8 +42,13 @@ struct context {
 	bool stopped;	       /* what stands behind the last command is not to be run */
 	int depth;	       /* of source */
 	struct trim_mark trim; /* the last one in this session */
-	bool rate_known;       /* `watch` has counted minor faults before it, */
-	double rate;	       /* so many a second */
+	struct {
+		bool known, on; /* the last time that this session has switched the sampling of
+				   heap profiles */
+		struct timespec at;
+	} prof;
+	bool rate_known; /* `watch` has counted minor faults before it, */
+	double rate;	 /* so many a second */
 };
 
 /*

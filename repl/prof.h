@@ -6,11 +6,15 @@
 #include "commands.h"
 
 /*
- * What `prof` can do, by its first word: those that need the process are in cmd_prof.c, those that
- * look at a profile in cmd_prof_file.c. argv[0] is that word.
+ * What `prof` can do, by its first word: cmd_prof_live.c switches the sampling, cmd_prof_dump.c
+ * brings a profile here, cmd_prof_file.c looks at one. argv[0] is that word.
  */
-command_fn prof_top, prof_export, prof_diff;
-check_fn check_prof_top, check_prof_export;
+command_fn prof_status, prof_on, prof_off, prof_reset, prof_dump, prof_top, prof_export, prof_diff;
+check_fn check_prof_on, check_prof_reset, check_prof_top, check_prof_export;
+
+/* The jemalloc to ask, or exit 5. */
+HM_MUST_CHECK int prof_jemalloc(const struct context *c, const struct allocator **out,
+				struct diag *d);
 
 /* The name of the i-th, NULL behind the last. */
 const char *prof_name(size_t i);

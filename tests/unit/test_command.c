@@ -281,3 +281,69 @@ Test(help, fits_a_terminal_of_80_columns)
 	for (size_t i = 0; i < n; i++)
 		expect_narrow(&row[i]);
 }
+
+/* ---- prof: what its first word takes */
+
+Test(command, prof_takes_words_and_options_by_its_first_word)
+{
+	static const char *const good[] = {
+		"prof status",
+		"prof on",
+		"prof on --for 60s",
+		"prof off",
+		"prof reset",
+		"prof reset 17",
+		"prof dump a.heap --raw --force",
+		"prof dump --mangled a.heap",
+		"prof top",
+		"prof top --file a.heap",
+		"prof diff a b",
+	};
+	struct settings s;
+	struct words w;
+	struct args a;
+	struct diag d;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		cr_assert_eq(parse(&w, good[i], &a, &s, &d), 0, "%s: %s", good[i], d.text);
+		args_free(&a);
+	}
+	expect_usage("prof", "too few", "prof WHAT");
+	expect_usage("prof stat", "'stat'", "did you mean `prof status`?");
+	expect_usage("prof zzz", "'zzz'", "help prof");
+	expect_usage("prof status now", "too many arguments (1)", "usage: prof status");
+	expect_usage("prof dump", "too few arguments (0)", "usage: prof dump FILE");
+	expect_usage("prof diff a", "too few", "usage: prof diff A B");
+	expect_usage("prof status --for 1s", "no option --for", "help prof");
+	expect_usage("prof off --raw", "no option --raw", "help prof");
+	expect_usage("prof on --for soon", "--for", "");
+	expect_usage("prof reset 64", "0 to 63", "19");
+	expect_usage("prof reset x", "'x'", "19");
+	expect_usage("prof reset 1x", "'1x'", "19");
+}
+
+static unsigned effect_of(const char *line)
+{
+	struct settings s;
+	struct words w;
+	struct args a;
+	struct diag d;
+	unsigned flags;
+
+	cr_assert_eq(parse(&w, line, &a, &s, &d), 0, "%s: %s", line, d.text);
+	flags = effect_prof(&a);
+	args_free(&a);
+	return flags;
+}
+
+Test(command, prof_changes_the_target_only_where_it_says_so)
+{
+	cr_expect_eq(effect_of("prof status"), CMD_CALLS);
+	cr_expect_eq(effect_of("prof dump f"), CMD_CALLS);
+	cr_expect_eq(effect_of("prof top"), CMD_CALLS);
+	cr_expect_eq(effect_of("prof on"), CMD_CALLS | CMD_WRITES);
+	cr_expect_eq(effect_of("prof off"), CMD_CALLS | CMD_WRITES);
+	cr_expect_eq(effect_of("prof reset"), CMD_CALLS | CMD_WRITES);
+	cr_expect(effect_of("prof top --file f") & CMD_NO_PROCESS);
+	cr_expect(effect_of("prof diff a b") & CMD_NO_PROCESS);
+}

@@ -68,6 +68,8 @@ static const struct {
 	{ "process_vm_writev", SYS_process_vm_writev },
 	{ "pidfd_open", SYS_pidfd_open },
 	{ "openat2", SYS_openat2 },
+	{ "creat", SYS_creat },
+	{ "write", SYS_write },
 };
 
 static const struct {

@@ -94,7 +94,6 @@ static const struct payload_call {
 	{ "creat", SYS_creat, FILE_ONLY, { SOME, 0644 } },
 	{ "memfd_create", SYS_memfd_create, FILE_ONLY, { SOME, 1 } },
 	{ "openat", SYS_openat, FILE_ONLY, { (uint32_t)AT_FDCWD, SOME, O_RDONLY | O_CLOEXEC } },
-	{ "open", SYS_open, FILE_ONLY, { SOME, O_RDONLY | O_CLOEXEC } },
 	{ "read", SYS_read, FILE_ONLY, { 5, SOME, 4096 } },
 	{ "write", SYS_write, FILE_ONLY, { 5, SOME, 4096 } },
 	{ "close", SYS_close, FILE_ONLY, { 5 } },

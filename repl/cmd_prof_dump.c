@@ -33,7 +33,12 @@ static int take(struct context *c, char **data, size_t *len, uint64_t *ns, struc
 	*len = 0;
 	if (!err)
 		err = jemalloc_prof_require(c->process, jemalloc, &s, d);
-	return err ? err : jemalloc_prof_dump(c->process, jemalloc, data, len, ns, d);
+	if (!err)
+		err = jemalloc_prof_dump(c->process, jemalloc, data, len, ns, d);
+	/* what is done with it may take its time, and nobody waits for our thread meanwhile */
+	if (!err)
+		context_park(c);
+	return err;
 }
 
 int prof_take(struct context *c, char **data, size_t *len, struct diag *d)
@@ -59,6 +64,19 @@ static void answer(struct context *c, struct reply *r, const char *path, size_t 
 		time_format(ns, time));
 }
 
+static int plan(struct context *c, struct reply *r, const char *path)
+{
+	if (c->set.json) {
+		reply_set(r, "dry_run", json_true());
+		reply_set(r, "file", json_text(path, strlen(path)));
+		return 0;
+	}
+	fputs("would save the profile in ", c->sink->out);
+	sink_text(c->sink->out, path, strlen(path));
+	fputs(", nothing was done\n", c->sink->out);
+	return 0;
+}
+
 int prof_dump(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	const char *path = a->argv[1];
@@ -69,6 +87,8 @@ int prof_dump(struct context *c, const struct args *a, struct reply *r, struct d
 	/* nothing is asked of the target for a file that cannot be written */
 	int err = outfile_check(path, &profile_kind, force, d);
 
+	if (!err && c->set.dry_run)
+		return plan(c, r, path);
 	if (!err)
 		err = take(c, &data, &len, &ns, d);
 	if (err)

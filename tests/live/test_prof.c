@@ -190,6 +190,7 @@ Test(prof, a_target_without_jemalloc)
 
 Test(prof, a_dry_run_switches_nothing)
 {
+	const char *path = place();
 	struct victim v;
 
 	start(&v, READY, "2", NULL, NULL);
@@ -198,6 +199,8 @@ Test(prof, a_dry_run_switches_nothing)
 	run_ok(v.pid, "prof", "on", NULL);
 	run_ok(v.pid, "--dry-run", "prof", "off", NULL);
 	cr_assert(is_active(v.pid));
+	run_ok(v.pid, "--dry-run", "prof", "dump", path, NULL);
+	cr_assert_eq(access(path, F_OK), -1);
 	victim_stop(&v);
 }
 
@@ -424,6 +427,25 @@ Test(prof, dump_of_many_threads, .timeout = 60)
 Test(prof, dump_of_one_thread, .timeout = 60)
 {
 	dump_of(&(struct victim_plan){ .argv = { "@sampled", "0", "300" }, .env = EVERY_ONE });
+}
+
+Test(prof, dump_of_a_preloaded_jemalloc, .timeout = 60)
+{
+	const char *path = place();
+	struct victim_plan plan = { .argv = { "env", "LD_PRELOAD=libjemalloc.so.2", "@retained",
+					      "2", "100" },
+				    .env = EVERY_ONE };
+	struct victim v;
+	char *text;
+
+	victim_start(&v, &plan);
+	run_ok(v.pid, "prof", "dump", "--raw", path, NULL);
+	text = content(path);
+	cr_assert_eq(strncmp(text, "heap_v2/1\n", 10), 0, "%.60s", text);
+	cr_assert_not_null(strstr(text, "retained"));
+	free(text);
+	unlink(path);
+	victim_stop(&v);
 }
 
 /* The thread of several that is borrowed shares its descriptors with the others. */

@@ -42,12 +42,13 @@ static int dial(const char *path)
 }
 
 /* Its log is a file, so that nothing at all may appear on its standard streams. */
-static void redis_start(struct redis *r)
+static void redis_start_with(struct redis *r, const char *env)
 {
 	struct victim_plan plan = {
 		.argv = { "redis-server", "--port", "0", "--save", "", "--appendonly", "no",
 			  "--loglevel", "notice", "--logfile", r->log, "--jemalloc-bg-thread", "no",
 			  "--unixsocket", r->socket, "--dir", r->dir },
+		.env = env,
 		.silent = true,
 	};
 
@@ -59,6 +60,11 @@ static void redis_start(struct redis *r)
 	r->fd = dial(r->socket);
 	r->in = fdopen(dup(r->fd), "r");
 	cr_assert_not_null(r->in);
+}
+
+static void redis_start(struct redis *r)
+{
+	redis_start_with(r, NULL);
 }
 
 static void say(struct redis *r, const char *text, size_t len)
@@ -215,5 +221,34 @@ Test(redis, mallctl_reads)
 	cr_assert_eq(json_int(o, "result.value"), 10000);
 	json_decref(o);
 	run_free(&got);
+	redis_stop(&r);
+}
+
+/* A profile while it works: switched on, brought here, switched off. */
+Test(redis, is_sampled)
+{
+	static struct state state;
+	char path[96], line[256];
+	unsigned stacks = 0;
+	struct redis r;
+	FILE *f;
+
+	redis_start_with(&r, "MALLOC_CONF=prof:true,prof_active:false,lg_prof_sample:12");
+	run_ok(r.v.pid, "prof", "on", NULL);
+	fill(&r);
+	state_take(&r.v, &state);
+	snprintf(path, sizeof(path), "%s.heap", r.dir);
+	run_ok(r.v.pid, "prof", "dump", path, NULL);
+	run_ok(r.v.pid, "prof", "off", NULL);
+	state_same(&r.v, &state, STATE_EXACT);
+	ask(&r, "PING\r\n", "+PONG");
+	ask(&r, "DBSIZE\r\n", ":5000");
+	f = fopen(path, "re");
+	cr_assert_not_null(f);
+	while (fgets(line, sizeof(line), f))
+		stacks += line[0] == '@';
+	fclose(f);
+	unlink(path);
+	cr_assert_gt(stacks, 5);
 	redis_stop(&r);
 }

@@ -4,9 +4,10 @@
  * block through each of STACKS call stacks and keeps them; then THREADS threads (0: the first one
  * alone) make blocks through these stacks in turn, and check and free them. A report says how long
  * one such block has taken at most since the report before, in microseconds: with "busy" there is
- * no pause between two. WHAT: "busy", "eintr". "fsize" N: no file may grow beyond N bytes. "nofile"
- * N: no descriptor from N on may be opened. "chroot": its root is a directory without anything,
- * which has no name any more.
+ * no pause between two. WHAT: "busy", "eintr". "large": each block that is kept has 1 MiB: most are
+ * sampled at jemalloc's own rate. "fsize" N: no file may grow beyond N bytes. "nofile" N: no
+ * descriptor from N on may be opened. "chroot": its root is a directory without anything, which has
+ * no name any more.
  */
 #include <pthread.h>
 #include <sys/resource.h>
@@ -14,11 +15,12 @@
 
 #include "victim.h"
 
-enum { SIZE = 200, PER_TURN = 64, DEPTH_MAX = 20 };
+enum { SIZE = 200, LARGE = 1 << 20, PER_TURN = 64, DEPTH_MAX = 20 };
 
 static struct {
 	unsigned stacks;
 	int depth, busy;
+	size_t size;
 } plan;
 static uint64_t longest;
 
@@ -29,7 +31,7 @@ static void *right(unsigned path, int depth);
 static inline __attribute__((always_inline)) void *descend(unsigned path, int depth)
 {
 	if (depth == 0)
-		return malloc(SIZE);
+		return malloc(plan.size);
 	return path & 1 ? left(path >> 1, depth - 1) : right(path >> 1, depth - 1);
 }
 
@@ -157,9 +159,11 @@ int main(int argc, char **argv)
 	unsigned state = 1;
 
 	plan.stacks = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 100;
+	plan.size = victim_option(argc, argv, "large") ? LARGE : SIZE;
 	plan.busy = victim_option(argc, argv, "busy");
 	victim_eintr = victim_option(argc, argv, "eintr");
 	keep_blocks();
+	plan.size = SIZE;
 	victim_turns.workers = threads ? threads : 1;
 	for (int i = 0; i < threads; i++) {
 		pthread_t t;

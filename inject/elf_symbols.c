@@ -259,7 +259,7 @@ int elf_file_lookup_dynamic(struct elf_file *e, const char *name, struct elf_sym
 
 bool elf_file_imports(struct elf_file *e, const char *name)
 {
-	return !need_dyn(e) && symtab_refers(&e->dyn, name);
+	return !elf_need_dyn(e) && symtab_refers(&e->dyn, name);
 }
 
 static int symbolic_take(const Elf64_Dyn *d, void *arg)

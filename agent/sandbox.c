@@ -16,11 +16,13 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MEMORY_MAX  ((rlim_t)512 << 20)
 #define CPU_SECONDS 60
 #define PATIENCE_MS 60000
+#define END_MS	    5000
 #define KEEP_MAX    8
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -232,6 +234,7 @@ int sandbox_start(void (*fn)(struct sandbox_out *out, void *arg), void *arg, con
 	if (err)
 		close(fd[0]);
 	s->out = fd[0];
+	s->at_end = false;
 	return err;
 }
 
@@ -253,6 +256,7 @@ int sandbox_read(struct sandbox *s, void *buf, size_t len)
 		n = read(s->out, (char *)buf + have, len - have);
 		if (n < 0 && errno != EINTR)
 			return -errno;
+		s->at_end = n == 0;
 		if (n == 0)
 			return have ? -EBADMSG : -ENODATA;
 		if (n > 0)
@@ -263,12 +267,14 @@ int sandbox_read(struct sandbox *s, void *buf, size_t len)
 
 bool sandbox_end(struct sandbox *s)
 {
+	unsigned wait = s->at_end ? END_MS : 0;
 	int status = 0;
 	pid_t got;
 
 	close(s->out);
-	/* one that still runs is in the middle of something */
-	got = waitpid(s->pid, &status, WNOHANG);
+	/* the pipe is closed a little before the process is gone */
+	while (!(got = waitpid(s->pid, &status, WNOHANG)) && wait--)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	if (!got)
 		kill(s->pid, SIGKILL);
 	while (!got || (got < 0 && errno == EINTR))

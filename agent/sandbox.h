@@ -16,6 +16,7 @@
 struct sandbox {
 	pid_t pid;
 	int out; /* the end of the pipe that is read */
+	bool at_end;
 };
 
 /* A writer to the pipe, inside. */
@@ -38,6 +39,7 @@ void sandbox_write(struct sandbox_out *out, const void *p, size_t len);
  * nothing comes for 60 s, or the errno of read(2).
  */
 HM_MUST_CHECK int sandbox_read(struct sandbox *s, void *buf, size_t len);
-/* Ends it; true if it had come to its end by itself. */
+/* Ends it; true if it has come to its end by itself, for which it has a moment once sandbox_read
+ * has said -ENODATA. */
 bool sandbox_end(struct sandbox *s);
 #endif

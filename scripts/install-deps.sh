@@ -26,6 +26,7 @@ needs() {
 		pkg libreadline-dev libreadline-dev
 		pkg zlib1g-dev zlib1g-dev
 		pkg liblzma-dev liblzma-dev
+		pkg libbz2-dev libbz2-dev
 	END
 	test) cat <<-END ;;
 		cmd g++ g++

@@ -67,6 +67,7 @@ Test(sandbox, can_do_nothing_else)
 	cr_assert_eq(sandbox_start(try, fd, fd, 1, &s), 0);
 	cr_assert_eq(sandbox_read(&s, &did, sizeof(did)), 0);
 	cr_assert_eq(did, 0, "0x%x", did);
+	cr_assert_eq(sandbox_read(&s, &did, 1), -ENODATA);
 	cr_assert(sandbox_end(&s));
 }
 
@@ -131,6 +132,7 @@ Test(sandbox, memory_has_an_end)
 	cr_assert_eq(sandbox_start(eat, NULL, NULL, 0, &s), 0);
 	cr_assert_eq(sandbox_read(&s, &got, sizeof(got)), 0);
 	cr_assert(got > 100 && got <= 512, "%zu MiB", got);
+	cr_assert_eq(sandbox_read(&s, &got, 1), -ENODATA);
 	cr_assert(sandbox_end(&s));
 }
 #endif

@@ -39,8 +39,8 @@ override LDFLAGS += -fsanitize=address,undefined
 endif
 # Asked once, and only where something is compiled: `make clean` and `make install-deps` work without the libraries.
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS)))$(LIB_CFLAGS)
-LIBS = $(eval LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -liberty -lreadline)$(LIBS)
-STATIC_LIBS = $(shell $(PKG_CONFIG) --static --libs $(PKGS)) -liberty -lreadline -ltinfo -llzma
+LIBS = $(eval LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -liberty -lreadline -lm)$(LIBS)
+STATIC_LIBS = $(shell $(PKG_CONFIG) --static --libs $(PKGS)) -liberty -lreadline -ltinfo -llzma -lm
 
 LIB_SRC := $(sort $(wildcard inject/*.c agent/*.c)) $(filter-out repl/main.c,$(sort $(wildcard repl/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/inject/payload_blob.o

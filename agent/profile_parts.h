@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_PROFILE_PARTS_H
+#define HM_PROFILE_PARTS_H
+#include "profile.h"
+#include "scan.h"
+
+/* A dump that is being read; for profile.c and its parts. */
+struct parser {
+	struct scan text; /* what is still to be read */
+	struct profile *p;
+	size_t stack_cap, map_cap, name_cap;
+	bool one_line; /* records are "COUNTS @ PC..." */
+	bool mappings; /* their heading was there */
+};
+
+/* Up to the line that begins with "---". -ENOMEM. */
+HM_MUST_CHECK int profile_read_symbols(struct parser *x);
+/* Up to the heading of the mappings. -ENOMEM. */
+HM_MUST_CHECK int profile_read_stacks(struct parser *x);
+/* To the end. -ENOMEM. */
+HM_MUST_CHECK int profile_read_maps(struct parser *x);
+#endif

@@ -62,7 +62,7 @@ FUZZ_OBJ := $(patsubst %,$(BUILD)/tests/fuzz/%.o,support memory library)
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildcard tests/unit/*.c))))
 
 # Headers that are generated, so that the first build makes them before anything includes them.
-GEN_HDR := $(BUILD)/gen/mallctl_table.inc
+GEN_HDR := $(BUILD)/gen/mallctl_table.inc $(BUILD)/gen/flame_js.inc
 
 .PHONY: all test test-glibcs test-roots tests unit live torture bench victims demo lint format static install install-deps deps clean FORCE fuzz fuzz-seeds
 .SECONDARY:
@@ -102,6 +102,14 @@ $(BUILD)/gen/mallctl_table.inc: agent/mallctl.tsv scripts/mallctl-table.awk
 	$(Q)awk -f scripts/mallctl-table.awk agent/mallctl.tsv > $@.tmp && mv $@.tmp $@
 
 $(BUILD)/agent/mallctl.o: $(BUILD)/gen/mallctl_table.inc
+
+# ---- the script of flame graphs, as a string
+$(BUILD)/gen/flame_js.inc: agent/flame.js
+	@echo "  GEN     $@"
+	@mkdir -p $(@D)
+	$(Q){ echo 'static const char script[] =' && sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< && echo ';'; } > $@.tmp && mv $@.tmp $@
+
+$(BUILD)/agent/flame.o: $(BUILD)/gen/flame_js.inc
 
 # ---- the code that runs inside the target: position independent, general registers only
 PAYLOAD_SRC := inject/payload/payload.c inject/payload/arena.c inject/payload/entry.S
@@ -198,6 +206,7 @@ $(FUZZ_BUILD)/%.o: %.c $(FUZZ_BUILD)/flags | $(DEPS) $(GEN_HDR)
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
 $(FUZZ_BUILD)/agent/mallctl.o: $(BUILD)/gen/mallctl_table.inc
+$(FUZZ_BUILD)/agent/flame.o: $(BUILD)/gen/flame_js.inc
 $(FUZZ_BUILD)/libheapmedic.a: $(FUZZ_LIB)
 	@echo "  AR      $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

@@ -224,6 +224,7 @@ VICTIM_CC ?= gcc
 VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
 # VICTIM_LIBS_NAME are the libraries of one that needs some.
 VICTIM_LIBS_sampled := -ljemalloc
+VICTIM_LIBS_profiled := -ljemalloc
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
 VICTIM_JEM := static nopie whole hidden rust stripped bare
 VICTIM_PLUGINS := hidden exported stripped liar

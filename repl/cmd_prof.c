@@ -39,8 +39,8 @@ static const struct prof_sub {
 	  CMD_CALLS, NULL, prof_dump },
 	{ "top", "[N]", 0, 1, OPTION(PROF_FILE) | OPTION(PROF_CUM) | OPTION(PROF_MANGLED),
 	  CMD_CALLS, check_prof_top, prof_top },
-	{ "export", "FILE", 1, 1, OPTION(PROF_FILE) | OPTION(PROF_MANGLED), CMD_CALLS,
-	  check_prof_export, prof_export },
+	{ "export", "FILE", 1, 1, OPTION(PROF_FILE) | OPTION(PROF_MANGLED) | OPTION(PROF_FORCE),
+	  CMD_CALLS, check_prof_export, prof_export },
 	{ "diff", "A B", 2, 2, OPTION(PROF_MANGLED), OFFLINE, NULL, prof_diff },
 };
 #define SUBS (sizeof(subs) / sizeof(subs[0]))

@@ -204,18 +204,22 @@ static const struct command rows[] = {
 		       [PROF_CUM] = { "cum", NULL, "top: in the order of what was allocated below" },
 		       [PROF_RAW] = { "raw", NULL, "dump: as jemalloc writes it, without names" },
 		       [PROF_MANGLED] = { "mangled", NULL, "names as they stand in the symbol tables" },
-		       [PROF_FORCE] = { "force", NULL, "dump: replace a file that is no heap profile, too" } },
+		       [PROF_FORCE] = { "force", NULL, "dump, export: also over a file that is there" } },
 	  .help = "jemalloc's heap profile: who has allocated it",
 	  .more = "  status         what there is: compiled in, enabled at start, sampling now\n"
 		  "  on, off        switch the sampling\n"
 		  "  reset [LG]     forget all samples; from now on one per 2^LG bytes\n"
 		  "  dump FILE      bring the profile of now here\n"
-		  "  top [N]        the functions that hold most\n"
+		  "  top [N]        the functions that hold most: 20, N or all\n"
 		  "  export FILE    FILE.pb.gz for pprof, FILE.folded, FILE.svg, FILE.txt\n"
 		  "  diff A B       what has grown between two dumps; needs no process\n"
 		  "\n"
-		  "What was not enabled when the process started cannot be switched on; the line for\n"
-		  "the next start is printed. --for switches it off again also after Ctrl-C and\n"
+		  "FLAT is what a function has allocated itself, CUM with all that it called. Each\n"
+		  "sample is counted for what it stands for, and the allocator's own frames are\n"
+		  "left out, as jeprof and pprof do.\n"
+		  "\n"
+		  "What was not enabled when the process started cannot be switched on; the line\n"
+		  "for the next start is printed. --for switches it off again also after Ctrl-C and\n"
 		  "SIGTERM; after a SIGKILL of heapmedic its thread in the process does.\n"
 		  "A dump is written to memory, not to the process's disk. Who takes a sample\n"
 		  "meanwhile waits, other allocations do not: of 20,000 stacks a dump took 70 ms,\n"
@@ -224,7 +228,8 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 prof status\n"
 		  "  heapmedic -p 4711 prof on --for 60s\n"
 		  "  heapmedic -p 4711 prof top 20\n"
-		  "  heapmedic prof top --file app.heap\n" },
+		  "  heapmedic prof top --file app.heap\n"
+		  "  heapmedic prof export app.svg --file app.heap\n" },
 	{ .name = "threads", .flags = CMD_PASSIVE | CMD_LOADED, .usage = "", .run = cmd_threads,
 	  .help = "what the threads wait in, and their arenas",
 	  .more = "Best candidate first. Nothing is held. CALL is the system call that a thread is\n"

@@ -46,6 +46,9 @@ needs() {
 		cmd musl-gcc musl-tools
 		pkg libjemalloc2 libjemalloc2
 		pkg libjemalloc-dev libjemalloc-dev
+		cmd jeprof libjemalloc-dev
+		cmd perl perl
+		cmd addr2line binutils
 		pkg libgoogle-perftools-dev libgoogle-perftools-dev
 		pkg libmimalloc-dev libmimalloc-dev
 		lib32 - gcc-multilib

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "prof_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../agent/load_file.h"
+#include "../agent/process.h"
+#include "../agent/symbols_live.h"
+#include "context.h"
+#include "prof.h"
+
+#define FILES_TOLD 4 /* files without names; more are counted */
+
+static int read_text(struct context *c, const char *path, char **text, size_t *len, struct diag *d)
+{
+	unsigned char *bytes = NULL;
+	int err;
+
+	if (!path)
+		return prof_take(c, text, len, d);
+	err = load_file(path, PROFILE_TEXT_MAX, &bytes, len);
+	*text = (char *)bytes;
+	if (err == -ENOMEM)
+		return diag_internal(d, err, "reading a heap profile");
+	if (err)
+		return diag_fail(d, err, HM_USAGE, "cannot-read",
+				 "give the path of a heap profile that jemalloc or `prof dump` has "
+				 "written",
+				 "cannot read %.300s: %s", path, strerror(-err));
+	return 0;
+}
+
+/* ---- names */
+
+static size_t find(void *arg, uint64_t pc, struct symbol_frame *out, size_t max)
+{
+	return symbols_find(arg, pc, out, max);
+}
+
+static int prepare(const struct prof_view *v, struct diag *d)
+{
+	uint64_t *pcs;
+	size_t n;
+	int err = calls_lookups(v->profile, &pcs, &n);
+
+	if (err)
+		return diag_internal(d, err, "the addresses of a heap profile");
+	err = symbols_prepare(v->symbols, pcs, n, d);
+	free(pcs);
+	return err;
+}
+
+/* live: of the process; NULL: of files on this host */
+static int open_symbols(struct prof_view *v, struct symbols_live *live, struct diag *d)
+{
+	const struct profile *p = v->profile;
+	int err;
+
+	v->map = calloc(p->maps + 1, sizeof(*v->map));
+	if (!v->map)
+		return diag_internal(d, -ENOMEM, "the mappings of a heap profile");
+	for (size_t i = 0; i < p->maps; i++)
+		v->map[i] = (struct symbol_map){
+			.start = p->map[i].start,
+			.end = p->map[i].end,
+			.offset = p->map[i].offset,
+			.path = p->map[i].path,
+			.build_id = p->map[i].build_id,
+		};
+	err = symbols_new(v->map, p->maps, live ? symbols_live_open : symbols_path_open, live,
+			  &v->symbols, d);
+	return err ? err : prepare(v, d);
+}
+
+static int resolve(struct context *c, bool of_file, enum call_names names, struct prof_view *v,
+		   struct diag *d)
+{
+	struct call_source source = { .names = names };
+	struct symbols_live live;
+	int err = 0;
+
+	if (!v->profile->names) {
+		if (!of_file)
+			live = symbols_live_begin(&c->process->t, &c->process->maps);
+		err = open_symbols(v, of_file ? NULL : &live, d);
+		source.find = find;
+		source.arg = v->symbols;
+	}
+	if (err)
+		return err;
+	err = calls_make(v->profile, &source, &v->calls);
+	return err ? diag_internal(d, err, "the functions of a heap profile") : 0;
+}
+
+/* ---- what is wrong with it */
+
+static bool is_telling(enum symbols_state s)
+{
+	return s == SYMBOLS_GONE || s == SYMBOLS_CHANGED || s == SYMBOLS_BAD || s == SYMBOLS_NONE;
+}
+
+static bool told_before(const struct prof_view *v, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(v->map[k].path, v->map[i].path) == 0 &&
+		    is_telling(symbols_state(v->symbols, k, NULL)))
+			return true;
+	return false;
+}
+
+static void tell_files(struct context *c, struct reply *r, const struct prof_view *v)
+{
+	size_t more = 0, told = 0;
+
+	for (size_t i = 0; v->symbols && i < v->profile->maps; i++) {
+		int error = 0;
+		enum symbols_state s = symbols_state(v->symbols, i, &error);
+
+		if (!is_telling(s))
+			continue;
+		if (told == FILES_TOLD) {
+			more++;
+			continue;
+		}
+		if (told_before(v, i))
+			continue;
+		reply_warn(c, r, "no-names", "%.300s: %s%s%s", v->map[i].path,
+			   symbols_state_text(s), error ? ": " : "", error ? strerror(-error) : "");
+		told++;
+	}
+	if (more)
+		reply_warn(c, r, "no-names", "%zu more mappings are without names", more);
+}
+
+static void tell(struct context *c, struct reply *r, const struct prof_view *v)
+{
+	const struct profile *p = v->profile;
+
+	if (p->cut)
+		reply_warn(c, r, "profile-cut",
+			   "the profile is cut: it ends before its mappings, or in the middle of a "
+			   "stack");
+	if (p->odd)
+		reply_warn(c, r, "profile-odd",
+			   "%zu lines of the profile are no records, and were left out", p->odd);
+	tell_files(c, r, v);
+	if (v->calls->unknown)
+		context_verbose(c, "%zu of %zu addresses have no name", v->calls->unknown,
+				v->calls->sites);
+}
+
+static int view_text(struct context *c, struct reply *r, const char *text, size_t len, bool of_file,
+		     enum call_names names, struct prof_view *v, struct diag *d)
+{
+	int err;
+
+	*v = (struct prof_view){ .profile = NULL };
+	err = profile_parse(text, len, &v->profile, d);
+	if (!err)
+		err = resolve(c, of_file, names, v, d);
+	if (err)
+		prof_view_close(v);
+	else
+		tell(c, r, v);
+	return err;
+}
+
+int prof_view_text(struct context *c, struct reply *r, const char *text, size_t len,
+		   enum call_names names, struct prof_view *v, struct diag *d)
+{
+	return view_text(c, r, text, len, false, names, v, d);
+}
+
+int prof_view_open(struct context *c, struct reply *r, const char *path, enum call_names names,
+		   struct prof_view *v, struct diag *d)
+{
+	char *text = NULL;
+	size_t len = 0;
+	int err = read_text(c, path, &text, &len, d);
+
+	if (!err)
+		err = view_text(c, r, text, len, path != NULL, names, v, d);
+	free(text);
+	return err;
+}
+
+void prof_view_close(struct prof_view *v)
+{
+	calls_free(v->calls);
+	symbols_free(v->symbols);
+	free(v->map);
+	profile_free(v->profile);
+	*v = (struct prof_view){ .profile = NULL };
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#ifndef HM_PROF_VIEW_H
+#define HM_PROF_VIEW_H
+#include "../agent/calls.h"
+#include "../agent/symbols.h"
+#include "commands.h"
+
+/* A heap profile that a command shows: of a file, or of the target as it is now. */
+struct prof_view {
+	struct profile *profile;
+	struct calls *calls;
+	struct symbols *symbols; /* NULL: the profile has its own names */
+	struct symbol_map *map;
+};
+
+/*
+ * Reads and resolves it; path NULL: of the target. What is wrong with it, and which files have no
+ * names, is warned of. Exit 2 for a file that cannot be read or is no profile; what prof_take says.
+ * Nothing is to be freed after an error.
+ */
+HM_MUST_CHECK int prof_view_open(struct context *c, struct reply *r, const char *path,
+				 enum call_names names, struct prof_view *v, struct diag *d);
+/* The same for the text of a dump that the target has just made; it is not needed any more then. */
+HM_MUST_CHECK int prof_view_text(struct context *c, struct reply *r, const char *text, size_t len,
+				 enum call_names names, struct prof_view *v, struct diag *d);
+void prof_view_close(struct prof_view *v);
+#endif

@@ -53,7 +53,7 @@ LIVE_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIVE_SRC),$(sort $(wildca
 TORTURE_SRC := $(sort $(wildcard tests/torture/test_*.c))
 TORTURE_BIN := $(TORTURE_SRC:%.c=$(BUILD)/%)
 TORTURE_OBJ := $(LIVE_OBJ) $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(TORTURE_SRC),$(sort $(wildcard tests/torture/*.c))))
-BENCH := $(BUILD)/tests/bench/bench
+BENCH := $(BUILD)/tests/bench/bench $(BUILD)/tests/bench/bench_profile
 # A fuzz target is one file; beside libFuzzer's program each makes one that replays its seeds as a test.
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_NAMES := $(FUZZ_SRC:tests/fuzz/fuzz_%.c=%)
@@ -329,11 +329,12 @@ demo: $(PROG) $(VICTIMS)/retained
 
 # ---- how fast it is
 # Nothing here fails for being slow: it is measured, and the table says where a figure is not reached. SHAPES="ordered live" runs only these.
-$(BENCH): $(BUILD)/tests/bench/bench.o
+$(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(shell $(PKG_CONFIG) --libs jansson)
 bench: $(PROG) $(BENCH) $(VICTIMS)/vast
-	@$(BENCH) $(abspath $(PROG)) $(abspath $(VICTIMS)) $(BUILD)/bench.json $(SHAPES)
+	@$(BUILD)/tests/bench/bench $(abspath $(PROG)) $(abspath $(VICTIMS)) $(BUILD)/bench.json $(SHAPES)
+	@$(BUILD)/tests/bench/bench_profile $(abspath $(PROG)) $(abspath $(BUILD))/bench-profile $(BUILD)/bench-profile.json $(SHAPES)
 
 # ---- the rest
 lint: $(GEN_HDR)

@@ -293,26 +293,59 @@ static void jemalloc_notes(const struct advice_case *c, struct advices *out)
 
 /* ---- others */
 
+/* "GOGC is not set (100)" */
+static const char *gogc_text(const struct advice_settings *s, char *buf, size_t size)
+{
+	if (!s->gogc)
+		snprintf(buf, size, "GOGC is not set (100)");
+	else if (s->gogc_percent < 0)
+		snprintf(buf, size, "GOGC is off");
+	else
+		snprintf(buf, size, "GOGC is %d", s->gogc_percent);
+	return buf;
+}
+
+/* "GOMEMLIMIT is 512.0 MiB" */
+static const char *gomemlimit_text(const struct advice_settings *s, char *buf, size_t size)
+{
+	char limit[SIZE_TEXT];
+
+	if (!s->gomemlimit || s->memlimit == UINT64_MAX)
+		snprintf(buf, size, "GOMEMLIMIT is %s", s->gomemlimit ? "off" : "not set");
+	else
+		snprintf(buf, size, "GOMEMLIMIT is %s", size_format(s->memlimit, limit));
+	return buf;
+}
+
+/* What its collector goes by, and what would change that. */
+static void go_collector(const struct advice_case *c, struct advices *out)
+{
+	const struct advice_settings *s = &c->set;
+	char gogc[48], limit[48];
+
+	gogc_text(s, gogc, sizeof(gogc));
+	gomemlimit_text(s, limit, sizeof(limit));
+	if (c->verdict != VERDICT_GO_HEAP) {
+		if (s->known)
+			add(out, ADVICE_NOTE, "of Go's collector: %s, %s", gogc, limit);
+	} else if (!s->known) {
+		add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof)");
+	} else if (s->gomemlimit && s->memlimit != UINT64_MAX) {
+		add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof); %s, %s", gogc, limit);
+	} else {
+		add(out, ADVICE_RESTART,
+		    "GOMEMLIMIT=...: none is in force, %s; and Go's heap profile (net/http/pprof)",
+		    gogc);
+	}
+}
+
 static void go_notes(const struct advice_case *c, struct advices *out)
 {
 	uint64_t heap = facts_get(c->facts, FACT_GO_HEAP_RESIDENT);
 	uint64_t rss = c->makeup->rss, outside = rss > heap ? rss - heap : 0;
-	char limit[SIZE_TEXT], a[SIZE_TEXT], b[SIZE_TEXT], gogc[48] = "GOGC is not set (100)";
+	char a[SIZE_TEXT], b[SIZE_TEXT];
 
-	if (c->set.gogc && c->set.gogc_percent < 0)
-		snprintf(gogc, sizeof(gogc), "GOGC is off");
-	else if (c->set.gogc)
-		snprintf(gogc, sizeof(gogc), "GOGC is %d", c->set.gogc_percent);
-	if (c->verdict == VERDICT_GO_HEAP && !c->set.known)
-		add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof)");
-	else if (c->verdict == VERDICT_GO_HEAP && c->set.gomemlimit &&
-		 c->set.memlimit != UINT64_MAX)
-		add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof); %s, GOMEMLIMIT is %s",
-		    gogc, size_format(c->set.memlimit, limit));
-	else if (c->verdict == VERDICT_GO_HEAP)
-		add(out, ADVICE_RESTART,
-		    "GOMEMLIMIT=...: none is in force, %s; and Go's heap profile (net/http/pprof)",
-		    gogc);
+	go_collector(c, out);
 	if (facts_known(c->facts, FACT_GO_HEAP_RESIDENT) && outside >= advice_limits.note)
 		add(out, ADVICE_NOTE,
 		    "%s of %s (%u %%) are outside of Go's heap: no Go heap profile shows them",

@@ -302,15 +302,17 @@ Test(diagnose, go)
 /* With cgo: what C has kept is no Go profile's, and a trim returns it. */
 Test(diagnose, go_with_c)
 {
+	const struct victim_plan plan = { .argv = { "@gocgo" }, .env = "GOGC=50" };
 	struct victim v;
 	json_t *o;
 
-	victim_start_named(&v, "gocgo", NULL, NULL);
+	victim_start(&v, &plan);
 	o = ask(v.pid, false, "diagnose");
 	check_whole(o);
 	cr_assert_str_eq(json_text(o, "result.verdict"), "retained");
 	cr_assert_lt(fact_int(o, "go.heap_resident"), 16 * MIB);
 	cr_assert_not_null(advice(o, "note", "no Go heap profile shows them"));
+	cr_assert_not_null(advice(o, "note", "GOGC is 50, GOMEMLIMIT is not set"));
 	json_decref(o);
 	victim_stop(&v);
 }

@@ -361,6 +361,15 @@ Test(advice, go)
 	x.c.set.memlimit = 512 * MIB;
 	says(&x, ADVICE_LOOK_AT, "GOGC is 400, GOMEMLIMIT is 512.0 MiB");
 	cr_assert_null(find(&x, ADVICE_RESTART, ""));
+	/* also where Go's heap is not what most of it is */
+	x.c.verdict = VERDICT_RETAINED;
+	says(&x, ADVICE_NOTE, "GOGC is 400, GOMEMLIMIT is 512.0 MiB");
+	x.c.set.memlimit = UINT64_MAX;
+	says(&x, ADVICE_NOTE, "GOMEMLIMIT is off");
+	x.c.set.gogc = x.c.set.gomemlimit = false;
+	says(&x, ADVICE_NOTE, "GOGC is not set (100), GOMEMLIMIT is not set");
+	x.c.set.known = false;
+	cr_assert_null(find(&x, ADVICE_NOTE, "GOGC"));
 }
 
 Test(advice, by_the_verdict)

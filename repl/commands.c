@@ -247,6 +247,30 @@ static const struct command rows[] = {
 		  "inside an allocator are marked with *.\n"
 		  "\n"
 		  "  heapmedic -p 4711 bt 4713\n" },
+	{ .name = "guard", .flags = CMD_PASSIVE | CMD_CALLS | CMD_WRITES, .usage = "--when EXPR --do COMMAND", .check = check_guard, .run = cmd_guard,
+	  .options = { [GUARD_WHEN] = { "when", "EXPR", "act when this becomes true" },
+		       [GUARD_DO] = { "do", "COMMAND", "what is done then" },
+		       [GUARD_CLEAR] = { "clear", "EXPR", "act again only when this was true in between" },
+		       [GUARD_EVERY] = { "every", "TIME", "look so often (30s)" },
+		       [GUARD_COOLDOWN] = { "cooldown", "TIME", "between two actions at least (10m)" },
+		       [GUARD_MAX] = { "max", "N", "end after so many actions" },
+		       [GUARD_FOR] = { "for", "TIME", "end after this time" } },
+	  .help = "look again and again, and act when a condition becomes true",
+	  .more = "EXPR as in `require`. It acts once when the condition becomes true, and again\n"
+		  "when it has been false in between (or what --clear names was true), but not\n"
+		  "sooner than --cooldown after the last action on that process, whoever did it;\n"
+		  "two guards never act at the same time. Each look is a line (an object with\n"
+		  "--json) with the decision and its numbers: wait, act, hold (still true since the\n"
+		  "last action: another would not help), cool, busy, unknown, spent; -q: only what\n"
+		  "is another decision than before.\n"
+		  "\n"
+		  "With -n NAME it goes on with the process that is started anew; with -p PID it\n"
+		  "ends with exit 3 when the process does. SIGTERM and Ctrl-C end it, exit 0. It\n"
+		  "looks less often where a look costs more than a thousandth of a CPU. --dry-run\n"
+		  "tells what it would do.\n"
+		  "\n"
+		  "  heapmedic -n redis-server guard --when 'rss > 3G and swap = 0' --do trim\n"
+		  "  guard --when 'rss > 3G' --clear 'rss < 2G' --do trim --every 1m --max 5\n" },
 	{ .name = "require", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL, .usage = "EXPR", .min = 1, .max = -1,
 	  .completes = COMPLETE_FACT, .check = check_require, .effect = effect_require, .run = cmd_require,
 	  .help = "go on only if a condition holds; exit 7 if not",

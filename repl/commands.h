@@ -17,6 +17,7 @@ enum { CTL_LIST };
 enum { CHECK_HOLD };
 enum { WATCH_AFTER_TRIM };
 enum { SNAPSHOT_FORCE };
+enum { GUARD_WHEN, GUARD_DO, GUARD_CLEAR, GUARD_EVERY, GUARD_COOLDOWN, GUARD_MAX, GUARD_FOR };
 enum { PROF_FOR, PROF_FILE, PROF_CUM, PROF_RAW, PROF_MANGLED, PROF_FORCE };
 
 /* cmd_look.c */
@@ -62,6 +63,9 @@ unsigned effect_watch(const struct args *a);
 command_fn cmd_mallctl;
 check_fn check_mallctl;
 unsigned effect_mallctl(const struct args *a);
+/* cmd_guard.c */
+command_fn cmd_guard;
+check_fn check_guard;
 /* cmd_control.c */
 command_fn cmd_require, cmd_when, cmd_on_error;
 check_fn check_require, check_when, check_on_error;

@@ -29,6 +29,8 @@ struct context {
 	struct sink *sink;
 	struct audit *audit;	       /* NULL: none */
 	pid_t pid;		       /* 0: no target */
+	const char *name;	       /* it was given by this name (-n), alone; NULL: otherwise */
+	size_t targets;		       /* that the commands are run on, one after another */
 	struct process *process;       /* NULL until a command needs it */
 	const struct snapshot *loaded; /* in place of a process; NULL: none */
 	char comm[64];		       /* of the process, once it was open */

@@ -118,6 +118,9 @@ static enum hm_exit work_on(struct job *j, pid_t pid)
 	enum hm_exit code, end;
 
 	context_init(&c, j, pid);
+	c.targets = j->targets;
+	if (j->o.targets == 1 && j->o.target[0].kind == SELECT_NAME)
+		c.name = j->o.target[0].text;
 	print_heading(j, pid);
 	if (j->o.load)
 		context_load(&c, &j->loaded);

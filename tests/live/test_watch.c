@@ -1,116 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* `watch`, beside processes that grow when they are told to. */
 #include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "program.h"
+#include "stream.h"
 #include "victim.h"
 
-#define MIB	(1024ll * 1024)
-#define LINES	300 /* of a tenth of a second: more than anything here takes */
-#define LINE_MS 60000
+#define MIB (1024ll * 1024)
 
-/* heapmedic that runs while the victim goes on. */
-struct watcher {
-	pid_t pid, target;
-	int out;
-	char text[65536]; /* what was read and not used yet */
-	size_t len;
-};
-
-static void watcher_start(struct watcher *w, pid_t target, const char *option)
+static void watcher_start(struct stream *w, pid_t target, const char *option)
 {
-	const char *path = getenv("HEAPMEDIC");
 	char number[16];
-	int out[2];
 
-	memset(w, 0, sizeof(*w));
 	snprintf(number, sizeof(number), "%d", (int)target);
-	cr_assert_eq(pipe2(out, O_CLOEXEC), 0);
-	w->target = target;
-	w->pid = fork();
-	cr_assert_neq(w->pid, -1, "fork: %s", strerror(errno));
-	if (w->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* what a shell starts in the background ignores it, and heapmedic leaves that so */
-		signal(SIGINT, SIG_DFL);
-		/* a signal in the middle of a look for leaks can hang that */
-		if (getenv("ASAN_OPTIONS"))
-			setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-		if (dup2(out[1], 1) >= 0)
-			execl(path ? path : "./heapmedic", "heapmedic", "-p", number, "--json",
-			      "-q", "watch", "100ms", option, NULL);
-		_exit(126);
-	}
-	close(out[1]);
-	w->out = out[0];
-}
-
-/* The next line as an object; the caller ends it. */
-static json_t *watcher_line(struct watcher *w)
-{
-	struct run r = { .out = w->text };
-	char *end;
-	json_t *o;
-
-	while (!(end = memchr(w->text, '\n', w->len))) {
-		struct pollfd p = { .fd = w->out, .events = POLLIN };
-		ssize_t n = -1;
-
-		cr_assert_lt(w->len + 1, sizeof(w->text));
-		cr_assert_gt(poll(&p, 1, LINE_MS), 0, "watch says nothing");
-		n = read(w->out, w->text + w->len, sizeof(w->text) - w->len - 1);
-		cr_assert_gt(n, 0, "watch has ended");
-		w->len += (size_t)n;
-		w->text[w->len] = '\0';
-	}
-	o = run_json(&r, 0, w->target, "watch");
-	w->len -= (size_t)(end + 1 - w->text);
-	memmove(w->text, end + 1, w->len + 1);
-	return o;
-}
-
-static bool is_summary(json_t *o)
-{
-	return json_object_get(json_at(o, "result"), "summary") != NULL;
-}
-
-/* What is left to read, up to the summary, which is the last line; then its end with that code. */
-static json_t *watcher_end(struct watcher *w, int exit)
-{
-	int status = 0;
-	json_t *o = NULL;
-	char more;
-
-	for (int i = 0; i < LINES && !o; i++) {
-		o = watcher_line(w);
-		cr_assert_eq(json_int(o, "exit"), is_summary(o) ? exit : 0);
-		if (is_summary(o))
-			break;
-		json_decref(o);
-		o = NULL;
-	}
-	cr_assert_not_null(o, "it does not sum up");
-	cr_assert_eq(read(w->out, &more, 1), 0, "something stands behind the summary");
-	cr_assert_eq(waitpid(w->pid, &status, 0), w->pid);
-	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == exit, "%#x", status);
-	close(w->out);
-	return o;
-}
-
-static json_t *watcher_stop(struct watcher *w, int sig)
-{
-	cr_assert_eq(kill(w->pid, sig), 0);
-	return watcher_end(w, 0);
+	stream_start(w, "-p", number, (const char *[]){ "watch", "-q", "100ms", option, NULL });
 }
 
 /* Makes the victim grow, and waits until it has. */
@@ -120,7 +29,7 @@ static void grow(struct victim *v, char how)
 	struct pollfd p = { .fd = v->out, .events = POLLIN };
 
 	cr_assert_eq(write(v->in, &how, 1), 1);
-	cr_assert_gt(poll(&p, 1, LINE_MS), 0);
+	cr_assert_gt(poll(&p, 1, STREAM_MS), 0);
 	cr_assert_eq(read(v->out, said, sizeof(said) - 1), 5, "%s", said);
 	cr_assert_str_eq(said, "done\n");
 }
@@ -145,10 +54,10 @@ static void check_line(json_t *o)
  * Lines until one says so. Those before it are of a moment in the middle, or between two looks at
  * the heap, and may not know yet.
  */
-static void await_growth(struct watcher *w, const char *growth, long long least)
+static void await_growth(struct stream *w, const char *growth, long long least)
 {
-	for (int i = 0; i < LINES; i++) {
-		json_t *o = watcher_line(w), *g = json_at(o, "result.growth");
+	for (int i = 0; i < STREAM_LINES; i++) {
+		json_t *o = stream_line(w, w->target), *g = json_at(o, "result.growth");
 		bool is = json_is_string(g) && !strcmp(json_string_value(g), growth) &&
 			  json_int(o, "result.growth_bytes") >= least;
 
@@ -168,13 +77,13 @@ static const struct {
 Test(watch, what_it_grows_by)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		struct watcher w;
+		struct stream w;
 		struct victim v;
 		json_t *o;
 
 		victim_start_named(&v, "growing", "24", NULL);
 		watcher_start(&w, v.pid, NULL);
-		o = watcher_line(&w);
+		o = stream_line(&w, w.target);
 		check_line(o);
 		cr_assert_str_eq(json_text(o, "result.growth"), "none");
 		cr_assert(json_is_null(json_at(o, "result.minflt_per_second")));
@@ -182,7 +91,7 @@ Test(watch, what_it_grows_by)
 		json_decref(o);
 		grow(&v, kinds[i].how);
 		await_growth(&w, kinds[i].growth, 23 * MIB);
-		o = watcher_stop(&w, i % 2 ? SIGTERM : SIGINT);
+		o = stream_stop(&w, i % 2 ? SIGTERM : SIGINT);
 		cr_assert_str_eq(json_text(o, "result.summary.growth"), kinds[i].growth);
 		cr_assert_geq(json_int(o, "result.summary.growth_bytes"), 23 * MIB);
 		cr_assert_geq(json_int(o, "result.summary.lines"), 2);
@@ -235,17 +144,17 @@ Test(watch, as_many_lines_as_asked_for)
 
 Test(watch, the_process_ends)
 {
-	struct watcher w;
+	struct stream w;
 	struct victim v;
 	json_t *o;
 
 	victim_start_named(&v, "growing", NULL, NULL);
 	watcher_start(&w, v.pid, NULL);
-	json_decref(watcher_line(&w));
+	json_decref(stream_line(&w, w.target));
 	close(v.in);
 	v.in = -1;
 	victim_wait_exit(&v, 0);
-	o = watcher_end(&w, 3);
+	o = stream_end(&w, 3);
 	cr_assert_str_eq(json_text(o, "error.code"), "gone");
 	cr_assert_geq(json_int(o, "result.summary.lines"), 1);
 	cr_assert_str_eq(json_text(o, "result.summary.growth"), "none");
@@ -256,19 +165,19 @@ Test(watch, the_process_ends)
 Test(watch, the_process_executes_another_program)
 {
 	char ready[7] = "";
-	struct watcher w;
+	struct stream w;
 	struct victim v;
 	json_t *o;
 
 	victim_start_named(&v, "again", NULL, NULL);
 	watcher_start(&w, v.pid, NULL);
-	json_decref(watcher_line(&w));
+	json_decref(stream_line(&w, w.target));
 	cr_assert_eq(write(v.in, "x", 1), 1);
 	cr_assert_eq(read(v.out, ready, 6), 6);
 	cr_assert_str_eq(ready, "ready\n");
 	for (int i = 0; i < 3; i++)
-		json_decref(watcher_line(&w));
-	o = watcher_stop(&w, SIGINT);
+		json_decref(stream_line(&w, w.target));
+	o = stream_stop(&w, SIGINT);
 	cr_assert_str_eq(json_text(o, "warnings.0.code"), "program-changed");
 	cr_assert_eq(json_array_size(json_at(o, "warnings")), 1);
 	cr_assert_str_eq(json_text(o, "result.summary.growth"), "none");
@@ -279,10 +188,10 @@ Test(watch, the_process_executes_another_program)
 /* ---- after a trim */
 
 /* Lines until the trim is judged so, and so much is back. */
-static void await_worth(struct watcher *w, const char *worth, long long back)
+static void await_worth(struct stream *w, const char *worth, long long back)
 {
-	for (int i = 0; i < LINES; i++) {
-		json_t *o = watcher_line(w);
+	for (int i = 0; i < STREAM_LINES; i++) {
+		json_t *o = stream_line(w, w->target);
 		bool is;
 
 		cr_assert_geq(json_int(o, "result.after_trim.returned_bytes"), 63 * MIB);
@@ -299,7 +208,7 @@ static void await_worth(struct watcher *w, const char *worth, long long back)
 
 Test(watch, what_comes_back_after_a_trim)
 {
-	struct watcher w;
+	struct stream w;
 	struct victim v;
 	json_t *o;
 
@@ -307,19 +216,19 @@ Test(watch, what_comes_back_after_a_trim)
 	grow(&v, 't');
 	watcher_start(&w, v.pid, "--after-trim");
 	for (int i = 0; i < 2; i++) {
-		o = watcher_line(&w);
+		o = stream_line(&w, w.target);
 		check_line(o);
 		cr_assert(json_is_null(json_at(o, "result.after_trim")), "it comes later");
 		json_decref(o);
 	}
-	o = watcher_line(&w);
+	o = stream_line(&w, w.target);
 	cr_assert_geq(json_int(o, "result.trim.returned_bytes"), 63 * MIB);
 	cr_assert_eq(json_int(o, "result.trim.returned_bytes"),
 		     json_int(o, "result.trim.predicted_bytes"));
 	json_decref(o);
 	/* nothing of heapmedic is in the process while it is watched */
 	cr_assert_eq(proc_number(v.pid, "status", "Threads:"), 1);
-	o = watcher_line(&w);
+	o = stream_line(&w, w.target);
 	cr_assert_str_eq(json_text(o, "result.after_trim.worth"), "open");
 	cr_assert_str_eq(json_text(o, "result.growth"), "none");
 	cr_assert_lt(json_int(o, "result.after_trim.back_bytes"), MIB);
@@ -327,7 +236,7 @@ Test(watch, what_comes_back_after_a_trim)
 	json_decref(o);
 	grow(&v, 'u');
 	await_worth(&w, "regrown", 63 * MIB);
-	o = watcher_stop(&w, SIGINT);
+	o = stream_stop(&w, SIGINT);
 	cr_assert_geq(json_int(o, "result.summary.after_trim.back_bytes"), 63 * MIB);
 	cr_assert_gt(json_int(o, "result.summary.after_trim.back_bytes_per_minute"), 63 * MIB);
 	/* each page came by a fault of its own, or a huge one by one */

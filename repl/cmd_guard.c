@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* guard: looks at a process again and again, and runs a command when a condition becomes true. */
+#include "commands.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../agent/process.h"
+#include "../agent/size.h"
+#include "../inject/clock.h"
+#include "cond.h"
+#include "fact_text.h"
+#include "guard_lock.h"
+#include "guard_policy.h"
+#include "nap.h"
+#include "signals.h"
+#include "targets.h"
+
+#define EVERY	  (30 * NS_PER_SEC)
+#define EVERY_MIN NS_PER_SEC
+#define COOLDOWN  (600 * NS_PER_SEC)
+
+struct guard_args {
+	struct expr *when, *clear; /* clear NULL: when `when` is false */
+	struct grammar action;
+	struct guard_rule rule;
+	uint64_t every;
+	uint64_t span; /* --for; 0: without end */
+};
+
+static void guard_args_free(struct guard_args *g)
+{
+	expr_free(g->when);
+	expr_free(g->clear);
+	grammar_free(&g->action);
+}
+
+static int parse_max(const char *text, uint64_t *out, struct diag *d)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	if (text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out > 0)
+		return 0;
+	return diag_fail(d, -EINVAL, HM_USAGE, "bad-value", "a number from 1 on",
+			 "--max: '%.60s' is no number of actions", text);
+}
+
+static int parse_condition(const char *text, struct expr **out, struct diag *d)
+{
+	char *words[] = { (char *)text };
+
+	return cond_parse(words, 1, out, d);
+}
+
+static int parse_times(const struct args *a, struct guard_args *g, struct diag *d)
+{
+	int err = 0;
+
+	g->every = EVERY;
+	g->rule.cooldown = COOLDOWN;
+	if (a->opt[GUARD_EVERY])
+		err = time_parse_arg("--every", a->opt[GUARD_EVERY], &g->every, d);
+	if (!err && g->every < EVERY_MIN)
+		err = diag_fail(d, -ERANGE, HM_USAGE, "bad-time", "1s at least",
+				"--every: '%.60s' is too short", a->opt[GUARD_EVERY]);
+	if (!err && a->opt[GUARD_COOLDOWN])
+		err = time_parse_arg("--cooldown", a->opt[GUARD_COOLDOWN], &g->rule.cooldown, d);
+	if (!err && a->opt[GUARD_FOR])
+		err = time_parse_arg("--for", a->opt[GUARD_FOR], &g->span, d);
+	if (!err && a->opt[GUARD_MAX])
+		err = parse_max(a->opt[GUARD_MAX], &g->rule.max, d);
+	return err;
+}
+
+/* What is done is one command, of those that end by themselves. */
+static int parse_action(const char *text, struct guard_args *g, struct diag *d)
+{
+	static const char *const endless[] = { "guard", "watch", "source", "quit" };
+	const struct command *row;
+	struct settings scratch;
+	struct args inner;
+	unsigned line;
+	int err = grammar_parse(text, strlen(text), 1, NULL, &g->action, &line, d);
+
+	if (err == -EAGAIN || (!err && g->action.n != 1))
+		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "as in: --do 'trim'",
+				 "--do takes one command");
+	if (err)
+		return err;
+	row = command_find(g->action.v[0].argv[0]);
+	if (!row)
+		return command_unknown(g->action.v[0].argv[0], d);
+	for (size_t i = 0; i < sizeof(endless) / sizeof(endless[0]); i++)
+		if (strcmp(row->name, endless[i]) == 0)
+			return diag_fail(d, -EINVAL, HM_USAGE, "usage", "as in: --do 'trim'",
+					 "--do cannot run %s", row->name);
+	settings_default(&scratch);
+	err = args_parse(row, g->action.v[0].argc, g->action.v[0].argv, &inner, &scratch, d);
+	if (!err)
+		args_free(&inner);
+	return err;
+}
+
+/* On an error nothing of *g has to be freed. */
+static int guard_args(const struct args *a, struct guard_args *g, struct diag *d)
+{
+	int err;
+
+	memset(g, 0, sizeof(*g));
+	if (!a->opt[GUARD_WHEN] || !a->opt[GUARD_DO])
+		return diag_fail(d, -EINVAL, HM_USAGE, "usage",
+				 "as in: guard --when 'rss > 3G' --do trim",
+				 "guard needs --when and --do");
+	err = parse_times(a, g, d);
+	if (!err)
+		err = parse_condition(a->opt[GUARD_WHEN], &g->when, d);
+	if (!err && a->opt[GUARD_CLEAR])
+		err = parse_condition(a->opt[GUARD_CLEAR], &g->clear, d);
+	if (!err)
+		err = parse_action(a->opt[GUARD_DO], g, d);
+	if (err)
+		guard_args_free(g);
+	return err;
+}
+
+int check_guard(const struct args *a, struct diag *d)
+{
+	struct guard_args g;
+	int err = guard_args(a, &g, d);
+
+	if (!err)
+		guard_args_free(&g);
+	return err;
+}
+
+/* ---- telling */
+
+struct guarding {
+	struct context *c;
+	struct reply *r;
+	struct guard_args args;
+	struct guard guard;
+	bool own_action;   /* there was one on this process, */
+	uint64_t acted_at; /* at this time of CLOCK_BOOTTIME */
+	char last[16];	   /* decision, to be quiet about the same again */
+	uint64_t looks, actions, failed;
+};
+
+static void send(struct guarding *x, const char *decision, const char *reason, json_t *more)
+{
+	struct context *c = x->c;
+	struct envelope e = { .pid = c->pid,
+			      .comm = c->comm[0] ? c->comm : NULL,
+			      .command = "guard",
+			      .exit = HM_OK,
+			      .result = more ? more : json_object() };
+
+	reply_member(x->r, e.result, "decision", json_string(decision));
+	reply_member(x->r, e.result, "reason", json_text(reason, strlen(reason)));
+	clock_gettime(CLOCK_REALTIME, &e.time);
+	if (!e.result || sink_envelope(c->sink, &e))
+		x->r->failed = true;
+	json_decref(e.result);
+}
+
+static json_t *named_facts(struct guarding *x, const struct facts *f)
+{
+	json_t *all = facts_json(x->r, f), *o = json_object();
+
+	for (unsigned id = 0; id < FACT_COUNT; id++) {
+		const char *name = fact_info((enum fact_id)id)->name;
+
+		if (expr_names(x->args.when, (enum fact_id)id))
+			reply_member(x->r, o, name, json_incref(json_object_get(all, name)));
+	}
+	json_decref(all);
+	return o;
+}
+
+/* With --quiet only what is another decision than before. */
+static void tell(struct guarding *x, const char *decision, const char *reason,
+		 const struct cond *cond)
+{
+	struct context *c = x->c;
+	bool same = strcmp(x->last, decision) == 0 && strcmp(decision, "act") != 0;
+	char when[40] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+
+	snprintf(x->last, sizeof(x->last), "%s", decision);
+	if (c->set.quiet && same)
+		return;
+	if (c->set.json) {
+		json_t *o = json_object();
+
+		reply_member(x->r, o, "facts", cond ? named_facts(x, &cond->facts) : json_object());
+		reply_member(x->r, o, "action",
+			     strcmp(decision, "act") == 0 ? json_string(x->args.action.v[0].argv[0])
+							  : json_null());
+		send(x, decision, reason, o);
+		return;
+	}
+	if (gmtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ ", &tm);
+	fprintf(c->sink->out, "%s%s:%d %s: %s\n", when, c->comm, (int)c->pid, decision, reason);
+}
+
+/* ---- acting */
+
+static uint64_t boot_now(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+static void run_action(struct guarding *x)
+{
+	const struct settings *outer = x->c->over;
+	struct settings mine = x->c->set;
+	enum hm_exit code;
+
+	mine.yes = true; /* what was agreed to when the guard was started */
+	x->c->over = &mine;
+	code = command_run(x->c, x->args.action.v[0].argc, x->args.action.v[0].argv);
+	x->c->over = outer;
+	x->actions++;
+	x->failed += code != HM_OK;
+	guard_acted(&x->guard);
+	x->own_action = true;
+	x->acted_at = boot_now();
+}
+
+/* With the lock of the process: nobody else acts on it meanwhile, and what others did counts. */
+static int act(struct guarding *x, const struct cond *cond, struct diag *d)
+{
+	char text[EXPR_TEXT + 64], ago[SIZE_TEXT];
+	struct guard_lock lock = { .fd = -1 };
+	uint64_t last = 0, now;
+	pid_t holder;
+	int err = 0;
+
+	if (!x->c->set.dry_run)
+		err = guard_lock_take(&x->c->process->t, &lock, &last, &holder, d);
+	if (err == -EBUSY) {
+		snprintf(text, sizeof(text), "process %d acts on it right now (%s)", (int)holder,
+			 cond->text);
+		tell(x, "busy", text, cond);
+		return 0;
+	}
+	if (err)
+		return err;
+	now = boot_now();
+	if (last && now > last && now - last < x->args.rule.cooldown) {
+		guard_lock_end(&lock, 0);
+		snprintf(text, sizeof(text), "the last action was %s ago (%s)",
+			 time_format(now - last, ago), cond->text);
+		tell(x, guard_decision_name(GUARD_COOL), text, cond);
+		return 0;
+	}
+	tell(x, guard_decision_name(GUARD_ACT), cond->text, cond);
+	run_action(x);
+	guard_lock_end(&lock, x->acted_at);
+	return 0;
+}
+
+static void explain(const struct guarding *x, enum guard_decision decision, const struct cond *cond,
+		    char *text, size_t size)
+{
+	char ago[SIZE_TEXT];
+
+	if (decision == GUARD_UNKNOWN)
+		snprintf(text, size, "%s", cond->missing);
+	else if (decision == GUARD_HOLD)
+		snprintf(text, size, "still so since the last action (%s)", cond->text);
+	else if (decision == GUARD_COOL)
+		snprintf(text, size, "the last action was %s ago (%s)",
+			 time_format(boot_now() - x->acted_at, ago), cond->text);
+	else if (decision == GUARD_SPENT)
+		snprintf(text, size, "there were %llu actions, as many as --max allows (%s)",
+			 (unsigned long long)x->guard.actions, cond->text);
+	else
+		snprintf(text, size, "%s", cond->text);
+}
+
+/* ---- looking */
+
+static int is_clear(struct guarding *x, const struct cond *when, bool *clear, struct diag *d)
+{
+	struct cond c;
+	int err;
+
+	*clear = when->truth == EXPR_FALSE;
+	if (!x->args.clear || !x->guard.acted)
+		return 0;
+	err = cond_find(x->c, x->args.clear, &c, d);
+	*clear = !err && c.truth == EXPR_TRUE;
+	return err;
+}
+
+static int look(struct guarding *x, struct diag *d)
+{
+	char text[EXPR_TEXT + 64], warn[256];
+	enum guard_decision decision;
+	struct process *p;
+	struct cond cond;
+	bool clear;
+	int err = context_process(x->c, &p, d);
+
+	if (!err)
+		err = cond_find(x->c, x->args.when, &cond, d);
+	if (!err)
+		err = is_clear(x, &cond, &clear, d);
+	if (err)
+		return err;
+	x->looks++;
+	decision = guard_decide(&x->args.rule, &x->guard, cond.truth, clear,
+				x->own_action ? boot_now() - x->acted_at : UINT64_MAX);
+	if (decision == GUARD_ACT) {
+		err = act(x, &cond, d);
+	} else {
+		explain(x, decision, &cond, text, sizeof(text));
+		tell(x, guard_decision_name(decision), text, &cond);
+	}
+	/* nothing of ours stays in the target until the next look */
+	if (!err && x->c->process)
+		err = context_end_session(x->c, warn, sizeof(warn), d);
+	return err;
+}
+
+/* ---- from one process to the next */
+
+static bool is_gone(const struct context *c, const struct diag *d)
+{
+	return d->exit == HM_GONE || d->exit == HM_DIED ||
+	       (c->process && !target_alive(&c->process->t));
+}
+
+static void leave_process(struct guarding *x)
+{
+	struct context *c = x->c;
+	char warn[256];
+	struct diag d;
+
+	diag_clear(&d);
+	if (!c->process)
+		return;
+	(void)!process_close(c->process, &d, warn, sizeof(warn));
+	c->process = NULL;
+	x->guard.acted = x->own_action = false;
+}
+
+/* The service has been started anew: a process of that name. 0 also where there is none yet. */
+static int find_next(struct guarding *x, struct diag *d)
+{
+	const struct selector by_name = { SELECT_NAME, x->c->name };
+	struct process *p;
+	pid_t *pid = NULL;
+	size_t n = 0;
+	int err = targets_resolve(&by_name, 1, &pid, &n, d);
+
+	if (err || !n) {
+		free(pid);
+		if (d->exit == HM_GONE || !err)
+			diag_clear(d);
+		return err && d->exit ? err : 0;
+	}
+	x->c->pid = pid[0];
+	x->c->vars.pid = pid[0];
+	free(pid);
+	err = context_process(x->c, &p, d);
+	if (err && is_gone(x->c, d)) {
+		diag_clear(d);
+		return 0;
+	}
+	if (!err)
+		tell(x, "found",
+		     n > 1 ? "started anew; the first of several of that name" : "started anew",
+		     NULL);
+	return err;
+}
+
+/* One period. *pause is how long to wait for the next one. */
+static int one_period(struct guarding *x, uint64_t *pause, struct diag *d)
+{
+	uint64_t cpu = clock_cpu();
+	int err = 0;
+
+	*pause = x->args.every;
+	if (!x->c->process && x->c->name)
+		err = find_next(x, d);
+	if (err || (!x->c->process && x->c->name))
+		return err;
+	err = look(x, d);
+	*pause = guard_pause(x->args.every, clock_cpu() - cpu);
+	if (!err)
+		return 0;
+	if (is_gone(x->c, d)) {
+		if (x->c->process)
+			guard_lock_forget(&x->c->process->t);
+		if (!x->c->name)
+			return err;
+		tell(x, "gone", "the process has ended; waiting for one of that name", NULL);
+		leave_process(x);
+		diag_clear(d);
+		return 0;
+	}
+	/* it executes another program right now, or moves: the next look tells more */
+	if (d->exit == HM_UNSAFE || d->exit == HM_RUNNING) {
+		tell(x, guard_decision_name(GUARD_UNKNOWN), d->text, NULL);
+		diag_clear(d);
+		return 0;
+	}
+	return err;
+}
+
+static int watch_over(struct guarding *x, struct diag *d)
+{
+	uint64_t began = clock_now(), pause;
+	bool on = true;
+	int err = 0;
+
+	while (!err && on) {
+		uint64_t until, end = x->args.span ? began + x->args.span : UINT64_MAX;
+		int pidfd;
+
+		err = one_period(x, &pause, d);
+		if (err || sink_flush(x->c->sink) ||
+		    (x->args.rule.max && x->guard.actions >= x->args.rule.max))
+			break;
+		until = clock_now() + pause;
+		pidfd = x->c->process ? x->c->process->t.pidfd : -1;
+		on = nap_until(until < end ? until : end, pidfd) != NAP_CANCELLED &&
+		     clock_now() < end;
+	}
+	return err;
+}
+
+static int one_process(const struct context *c, struct diag *d)
+{
+	if (c->targets < 2)
+		return 0;
+	return diag_fail(d, -EINVAL, HM_USAGE, "usage", "start one guard for each (-p PID)",
+			 "guard watches over one process, %zu are given", c->targets);
+}
+
+static void sum_up(struct guarding *x, uint64_t cpu, uint64_t ns)
+{
+	json_t *o;
+
+	context_verbose(x->c, "guard: %llu looks, own CPU time %.3f %% of one CPU",
+			(unsigned long long)x->looks,
+			ns ? (double)(clock_cpu() - cpu) * 100 / (double)ns : 0);
+	if (!x->c->set.json) {
+		fprintf(x->c->sink->out,
+			"guard ends: %llu looks, %llu actions, %llu of them failed\n",
+			(unsigned long long)x->looks, (unsigned long long)x->actions,
+			(unsigned long long)x->failed);
+		return;
+	}
+	o = json_object();
+	reply_member(x->r, o, "looks", json_u64(x->looks));
+	reply_member(x->r, o, "actions", json_u64(x->actions));
+	reply_member(x->r, o, "failed", json_u64(x->failed));
+	reply_set(x->r, "summary", o);
+}
+
+int cmd_guard(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+{
+	struct guarding x = { .c = c, .r = r };
+	uint64_t cpu = clock_cpu(), began = clock_now();
+	int err = one_process(c, d);
+
+	if (!err)
+		err = guard_args(a, &x.args, d);
+	if (err)
+		return err;
+	err = watch_over(&x, d);
+	sum_up(&x, cpu, clock_now() - began);
+	guard_args_free(&x.args);
+	return err;
+}

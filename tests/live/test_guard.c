@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* `guard`, beside processes that grow, end and are started anew. */
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "stream.h"
+#include "victim.h"
+
+#define MIB (1024ll * 1024)
+
+static void grow(struct victim *v, char how)
+{
+	char said[8] = "";
+	struct pollfd p = { .fd = v->out, .events = POLLIN };
+
+	cr_assert_eq(write(v->in, &how, 1), 1);
+	cr_assert_gt(poll(&p, 1, STREAM_MS), 0);
+	cr_assert_eq(read(v->out, said, sizeof(said) - 1), 5, "%s", said);
+}
+
+static void guard(struct stream *s, pid_t pid, const char *when, const char *action,
+		  const char *const *more)
+{
+	const char *words[16] = { "guard", "--when", when, "--do", action, "--every", "1s" };
+	char number[16];
+
+	for (size_t i = 0; more[i]; i++)
+		words[7 + i] = more[i];
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	stream_start(s, "-p", number, words);
+}
+
+static bool is(json_t *o, const char *decision)
+{
+	bool same = json_object_get(json_at(o, "result"), "decision") &&
+		    !strcmp(json_text(o, "result.decision"), decision);
+
+	json_decref(o);
+	return same;
+}
+
+/* Lines up to one with that decision. */
+static void await(struct stream *s, const char *decision)
+{
+	for (int i = 0; i < STREAM_LINES; i++)
+		if (is(stream_line(s, s->target), decision))
+			return;
+	cr_assert_fail("it never decides %s", decision);
+}
+
+Test(guard, acts_once_and_again_when_it_was_cleared, .timeout = 200)
+{
+	static const char *const more[] = { "--cooldown", "1s", NULL };
+	struct victim v;
+	struct stream s;
+	json_t *o;
+
+	victim_start_named(&v, "growing", "64", NULL);
+	guard(&s, v.pid, "glibc.trimmable > 32M", "echo acted", more);
+	await(&s, "wait");
+	grow(&v, 't');
+	await(&s, "act");
+	/* echo has given nothing back: to do it again would not either */
+	cr_assert(is(stream_line(&s, s.target), "hold"));
+	cr_assert(is(stream_line(&s, s.target), "hold"));
+	run_ok(v.pid, "trim", NULL);
+	await(&s, "wait");
+	grow(&v, 't');
+	await(&s, "act");
+	o = stream_stop(&s, SIGTERM);
+	cr_expect_eq(json_int(o, "result.summary.actions"), 2);
+	cr_expect_eq(json_int(o, "result.summary.failed"), 0);
+	json_decref(o);
+	victim_stop(&v);
+}
+
+/* What it does is a command like any other, with its own answer. */
+Test(guard, trims)
+{
+	const struct run_opts none = { 0 };
+	char pid[16];
+	const char *args[] = { "--json",  "-p",
+			       pid,	  "guard",
+			       "--when",  "glibc.trimmable > 32M and rss > 20% of rss",
+			       "--do",	  "trim --min-yield 32M",
+			       "--every", "1s",
+			       "--max",	  "1",
+			       NULL };
+	static struct state before;
+	struct victim v;
+	struct run r;
+	json_t *o;
+
+	victim_start_named(&v, "growing", "64", NULL);
+	grow(&v, 't');
+	state_take(&v, &before);
+	snprintf(pid, sizeof(pid), "%d", (int)v.pid);
+	run_with(&r, &none, args);
+	cr_assert_eq(r.exit, 0, "%s", r.err);
+	cr_assert_eq(run_lines(&r), 3, "%s", r.out);
+	o = run_json(&r, 0, v.pid, "guard");
+	cr_expect_str_eq(json_text(o, "result.decision"), "act");
+	cr_expect_str_eq(json_text(o, "result.action"), "trim");
+	cr_expect_gt(json_int(o, "result.facts.rss"), 32 * MIB);
+	json_decref(o);
+	o = run_json(&r, 1, v.pid, "trim");
+	cr_expect_geq(json_int(o, "result.returned_bytes"), 32 * MIB);
+	json_decref(o);
+	o = run_json(&r, 2, v.pid, "guard");
+	cr_expect_eq(json_int(o, "result.summary.actions"), 1);
+	json_decref(o);
+	run_free(&r);
+	state_same(&v, &before, STATE_EXACT);
+	victim_stop(&v);
+}
+
+Test(guard, two_of_them_do_not_act_at_once, .timeout = 200)
+{
+	static const char *const more[] = { "--cooldown", "1m", NULL };
+	struct victim v;
+	struct stream a, b;
+
+	victim_start_named(&v, "growing", "64", NULL);
+	guard(&a, v.pid, "rss > 1", "sleep 5s", more);
+	await(&a, "act");
+	guard(&b, v.pid, "rss > 1", "sleep 5s", more);
+	await(&b, "busy");
+	/* what the other one did counts as an action */
+	await(&b, "cool");
+	json_decref(stream_stop(&b, SIGINT));
+	json_decref(stream_stop(&a, SIGINT));
+	victim_stop(&v);
+}
+
+Test(guard, a_dry_run_does_nothing)
+{
+	const struct run_opts none = { 0 };
+	char pid[16];
+	const char *args[] = { "--dry-run", "-p",   pid,     "guard", "--when", "rss > 1",
+			       "--do",	    "trim", "--max", "1",     NULL };
+	struct victim v;
+	struct run r;
+	long rss;
+
+	victim_start_named(&v, "growing", "64", NULL);
+	grow(&v, 't');
+	rss = victim_settle(&v);
+	snprintf(pid, sizeof(pid), "%d", (int)v.pid);
+	run_with(&r, &none, args);
+	run_expect(&r, 0);
+	cr_expect_not_null(strstr(r.out, " act: rss "), "%s", r.out);
+	cr_expect_not_null(strstr(r.out, "would call malloc_trim(0)"), "%s", r.out);
+	cr_expect_gt(victim_settle(&v), rss - 1024);
+	run_free(&r);
+	victim_stop(&v);
+}
+
+/* ---- processes that end */
+
+Test(guard, the_process_ends)
+{
+	static const char *const more[] = { NULL };
+	struct victim v;
+	struct stream s;
+	json_t *o;
+
+	victim_start_named(&v, "growing", NULL, NULL);
+	guard(&s, v.pid, "rss > 100G", "trim", more);
+	await(&s, "wait");
+	close(v.in);
+	v.in = -1;
+	victim_wait_exit(&v, 0);
+	o = stream_end(&s, 3);
+	cr_expect_str_eq(json_text(o, "error.code"), "gone");
+	json_decref(o);
+}
+
+/* A copy under a name that nobody else has, so that the name means it alone. */
+static void start_named(struct victim *v, char *path)
+{
+	const struct victim_plan plan = { .argv = { path, "64" } };
+
+	victim_start(v, &plan);
+}
+
+Test(guard, a_service_that_is_started_anew, .timeout = 200)
+{
+	static const char *const words[] = { "guard", "--when", "glibc.trimmable > 32M",
+					     "--do",  "trim",	"--every",
+					     "1s",    NULL };
+	char path[64], copy[300];
+	struct victim v;
+	struct stream s;
+	json_t *o;
+
+	snprintf(path, sizeof(path), "/tmp/hmg%d", (int)getpid());
+	snprintf(copy, sizeof(copy), "cp %s %s", victim_path("growing"), path);
+	cr_assert_eq(system(copy), 0);
+	start_named(&v, path);
+	stream_start(&s, "-n", path + strlen("/tmp/"), words);
+	s.target = v.pid;
+	await(&s, "wait");
+	close(v.in);
+	v.in = -1;
+	victim_wait_exit(&v, 0);
+	await(&s, "gone");
+	start_named(&v, path);
+	s.target = v.pid;
+	await(&s, "found");
+	grow(&v, 't');
+	await(&s, "act");
+	s.command = "trim";
+	o = stream_line(&s, v.pid);
+	cr_expect_geq(json_int(o, "result.returned_bytes"), 32 * MIB);
+	json_decref(o);
+	s.command = "guard";
+	json_decref(stream_stop(&s, SIGTERM));
+	victim_stop(&v);
+	unlink(path);
+}
+
+Test(guard, usage)
+{
+	static const struct {
+		const char *option, *value, *text;
+	} cases[] = {
+		{ "--when", "rss >", "the condition ends" },
+		{ "--do", "trimm", "no command is named" },
+		{ "--do", "trim; trim", "--do takes one command" },
+		{ "--do", "", "--do takes one command" },
+		{ "--do", "watch", "--do cannot run watch" },
+		{ "--do", "guard --when 'rss > 1' --do trim", "--do cannot run guard" },
+		{ "--do", "trim --foo", "trim has no option" },
+		{ "--every", "10ms", "too short" },
+		{ "--every", "x", "--every" },
+		{ "--cooldown", "x", "--cooldown" },
+		{ "--max", "0", "--max" },
+		{ "--clear", "rsss > 1", "no fact is named" },
+	};
+	struct victim v;
+
+	victim_start_named(&v, "single", NULL, NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run r;
+
+		run(&r, v.pid, "guard", "--when", "rss > 1", "--do", "trim", "--max", "1",
+		    cases[i].option, cases[i].value, NULL);
+		run_expect(&r, 2);
+		cr_expect_not_null(strstr(r.err, cases[i].text), "%s", r.err);
+		run_free(&r);
+	}
+	victim_stop(&v);
+}

@@ -23,6 +23,8 @@ static void take(const char *s, size_t len, void *arg)
 {
 	struct text *t = arg;
 
+	if (!len)
+		return;
 	if (len >= t->size - t->len)
 		longjmp(t->full, 1);
 	memcpy(t->buf + t->len, s, len);

@@ -184,7 +184,7 @@ void sandbox_write(struct sandbox_out *out, const void *p, size_t len)
 	}
 }
 
-static _Noreturn void run(void (*fn)(struct sandbox_out *, void *), void *arg, const int *keep,
+static _Noreturn void run(int (*fn)(struct sandbox_out *, void *), void *arg, const int *keep,
 			  size_t n, int pipe_fd, pid_t parent)
 {
 	static struct sandbox_out out;
@@ -192,6 +192,7 @@ static _Noreturn void run(void (*fn)(struct sandbox_out *, void *), void *arg, c
 				     SIGSEGV, SIGBUS,  SIGABRT, SIGCHLD };
 	sigset_t none;
 	size_t i;
+	int err;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_DUMPABLE, 0);
@@ -211,12 +212,12 @@ static _Noreturn void run(void (*fn)(struct sandbox_out *, void *), void *arg, c
 	if (restrict_calls())
 		_exit(1);
 	out.fd = pipe_fd;
-	fn(&out, arg);
+	err = fn(&out, arg);
 	flush(&out);
-	_exit(0);
+	_exit(err ? 1 : 0);
 }
 
-int sandbox_start(void (*fn)(struct sandbox_out *out, void *arg), void *arg, const int *keep,
+int sandbox_start(int (*fn)(struct sandbox_out *out, void *arg), void *arg, const int *keep,
 		  size_t n, struct sandbox *s)
 {
 	pid_t parent = getpid();

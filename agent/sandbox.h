@@ -27,10 +27,10 @@ struct sandbox_out {
 };
 
 /*
- * Runs fn(out, arg) in the child. keep: the n descriptors that stay open there. The errno of
- * pipe(2) or fork(2). The caller ends s with sandbox_end.
+ * Runs fn(out, arg) in the child; it returns 0 if all went well. keep: the n descriptors that stay
+ * open there. The errno of pipe(2) or fork(2). The caller ends s with sandbox_end.
  */
-HM_MUST_CHECK int sandbox_start(void (*fn)(struct sandbox_out *out, void *arg), void *arg,
+HM_MUST_CHECK int sandbox_start(int (*fn)(struct sandbox_out *out, void *arg), void *arg,
 				const int *keep, size_t n, struct sandbox *s);
 /* Inside: queues bytes; a reader that is gone ends the process. */
 void sandbox_write(struct sandbox_out *out, const void *p, size_t len);
@@ -39,7 +39,7 @@ void sandbox_write(struct sandbox_out *out, const void *p, size_t len);
  * nothing comes for 60 s, or the errno of read(2).
  */
 HM_MUST_CHECK int sandbox_read(struct sandbox *s, void *buf, size_t len);
-/* Ends it; true if it has come to its end by itself, for which it has a moment once sandbox_read
+/* Ends it; true if fn has returned 0, for which it has a moment once sandbox_read
  * has said -ENODATA. */
 bool sandbox_end(struct sandbox *s);
 #endif

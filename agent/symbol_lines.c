@@ -73,13 +73,12 @@ static int send(size_t i, const struct dwarf_frame *v, size_t n, void *arg)
 	return 0;
 }
 
-static void work(struct sandbox_out *out, void *arg)
+static int work(struct sandbox_out *out, void *arg)
 {
 	struct job *job = arg;
 
 	job->out = out;
-	if (dwarf_lines_find(job->fd, job->alt_fd, job->at, job->n, send, job))
-		_Exit(1);
+	return dwarf_lines_find(job->fd, job->alt_fd, job->at, job->n, send, job);
 }
 
 static int room(struct symbol_lines *out)

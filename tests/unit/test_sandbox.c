@@ -12,12 +12,13 @@
 
 #include "../../agent/sandbox.h"
 
-static void say(struct sandbox_out *out, void *arg)
+static int say(struct sandbox_out *out, void *arg)
 {
 	const char *text = arg;
 
 	for (size_t i = 0; i < 10000; i++)
 		sandbox_write(out, text, strlen(text));
+	return 0;
 }
 
 Test(sandbox, answers)
@@ -35,7 +36,7 @@ Test(sandbox, answers)
 }
 
 /* Tells what it could do that it should not: a bit for each. */
-static void try(struct sandbox_out *out, void *arg)
+static int try(struct sandbox_out *out, void *arg)
 {
 	const int *fd = arg;
 	char c;
@@ -54,6 +55,7 @@ static void try(struct sandbox_out *out, void *arg)
 	did |= (pread(fd[0], &c, 1, 0) != 1) * 128U;
 	did |= (mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd[0], 0) == MAP_FAILED) * 256U;
 	sandbox_write(out, &did, sizeof(did));
+	return 0;
 }
 
 Test(sandbox, can_do_nothing_else)
@@ -71,7 +73,7 @@ Test(sandbox, can_do_nothing_else)
 	cr_assert(sandbox_end(&s));
 }
 
-static void fall(struct sandbox_out *out, void *arg)
+static int fall(struct sandbox_out *out, void *arg)
 {
 	sandbox_write(out, "half", 4);
 	raise(*(int *)arg);
@@ -93,11 +95,32 @@ Test(sandbox, dies_alone)
 	}
 }
 
-static void loop(struct sandbox_out *out, void *unused)
+static int loop(struct sandbox_out *out, void *unused)
 {
+	volatile unsigned i = 0;
+
+	(void)unused;
 	sandbox_write(out, "x", 1);
-	for (volatile unsigned i = 0;; i++)
-		(void)unused;
+	while (out->fd >= 0)
+		i++;
+	return 0;
+}
+
+static int fail(struct sandbox_out *out, void *unused)
+{
+	(void)unused;
+	sandbox_write(out, "x", 1);
+	return -1;
+}
+
+Test(sandbox, may_fail)
+{
+	struct sandbox s;
+	char c[2];
+
+	cr_assert_eq(sandbox_start(fail, NULL, NULL, 0, &s), 0);
+	cr_assert_eq(sandbox_read(&s, c, 2), -EBADMSG);
+	cr_assert(!sandbox_end(&s));
 }
 
 /* Whoever has heard enough ends it. */
@@ -111,7 +134,7 @@ Test(sandbox, is_ended)
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
-static void eat(struct sandbox_out *out, void *unused)
+static int eat(struct sandbox_out *out, void *unused)
 {
 	size_t got = 0;
 	char *p;
@@ -122,6 +145,7 @@ static void eat(struct sandbox_out *out, void *unused)
 		got++;
 	}
 	sandbox_write(out, &got, sizeof(got));
+	return 0;
 }
 
 Test(sandbox, memory_has_an_end)

@@ -13,6 +13,7 @@
 
 #include "../inject/cause.h"
 #include "../inject/limits.h"
+#include "../inject/memfile.h"
 #include "ctl_rule.h"
 #include "dump_maps.h"
 
@@ -54,11 +55,11 @@ static int prepare_dump(struct session *s, uint64_t fn, char **path, struct call
 	char *text = session_alloc(s, sizeof(ctl));
 	uint64_t *name = session_alloc(s, sizeof(*name));
 
-	*path = session_alloc(s, sizeof(SESSION_FILE));
+	*path = session_alloc(s, sizeof(MEMFILE_PATH));
 	if (!text || !name || !*path)
 		return -ENOMEM;
 	memcpy(text, ctl, sizeof(ctl));
-	memcpy(*path, SESSION_FILE, sizeof(SESSION_FILE));
+	memcpy(*path, MEMFILE_PATH, sizeof(MEMFILE_PATH));
 	*name = session_addr(s, *path);
 	*c = (struct call){
 		.fn = fn,
@@ -199,7 +200,7 @@ int jemalloc_prof_dump(struct process *p, const struct allocator *a, char **text
 		       uint64_t *ns, struct diag *d)
 {
 	struct limits limits = { 0 };
-	struct call c[2];
+	struct call c[2] = { 0 };
 	uint64_t fn = 0;
 	int fd = -1;
 	int rc = jemalloc_mallctl(a, &fn, d);

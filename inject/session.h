@@ -80,12 +80,11 @@ HM_MUST_CHECK int session_rehearse(const struct target *t, const struct modules 
 HM_MUST_CHECK int session_call(struct session *s, struct call *v, size_t n, struct diag *d);
 
 /*
- * The same for a batch in which a call creates a file and writes it: given the name SESSION_FILE it
- * gets a memory file in its place (memfile.h). *fd is that file, for the caller to read and close;
- * -1 where none was asked for, or on an error. -errno where the call was made and the file could
- * not be had: exit 1.
+ * The same for a batch in which a call creates a file and writes it: given the name MEMFILE_PATH
+ * (memfile.h), which stands at path in scratch, it gets a memory file in its place. *fd is that
+ * file, for the caller to read and close; -1 where none was asked for, or on an error. Exit 1 where
+ * the call was made and the file could not be had.
  */
-#define SESSION_FILE "/proc/none/heapmedic"
 HM_MUST_CHECK int session_call_file(struct session *s, struct call *v, size_t n, const char *path,
 				    int *fd, struct diag *d);
 /*

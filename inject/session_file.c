@@ -7,8 +7,6 @@
 
 #include "mem.h"
 
-_Static_assert(sizeof(SESSION_FILE) == sizeof(MEMFILE_PATH), "the name of a file");
-
 static int no_file(int err, struct diag *d)
 {
 	return diag_fail(d, err, HM_CALL_FAILED, "no-memory-file",

@@ -263,7 +263,7 @@ static int on_for(struct context *c, struct reply *r, const struct allocator *je
 		  struct diag *d)
 {
 	char time[SIZE_TEXT];
-	uint64_t begun = clock_now();
+	uint64_t begun = clock_now(), ms;
 	enum nap why;
 	int err = prepare_end(c, r, jemalloc, d);
 
@@ -286,7 +286,8 @@ static int on_for(struct context *c, struct reply *r, const struct allocator *je
 	ns = clock_now() - begun;
 	reply_set(r, "old", json_false());
 	reply_set(r, "new", json_false());
-	reply_set(r, "seconds", json_real((double)(ns / NS_PER_MS) / 1000));
+	ms = ns / NS_PER_MS;
+	reply_set(r, "seconds", json_real((double)ms / 1000));
 	if (!c->set.json)
 		fprintf(c->sink->out, "sampling was on for %s and is off again\n",
 			time_format(ns, time));

@@ -84,7 +84,7 @@ static int prepare_signal(const struct process *p, struct call *c, struct diag *
 
 	if (!set || !no_time)
 		return diag_internal(d, -ENOMEM, "the dump");
-	if (!libc || module_symbol(libc, "sigtimedwait", &f))
+	if (!libc || module_function(libc, "sigtimedwait", &f))
 		return cause_fail(d, -EFBIG, CAUSE_LIMIT_FILE_SIZE,
 				  "RLIMIT_FSIZE of process %d is limited: going beyond it would "
 				  "send its only thread SIGXFSZ",

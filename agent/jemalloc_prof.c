@@ -8,6 +8,7 @@
 #include "advice.h"
 #include "ctl_rule.h"
 #include "environ.h"
+#include "jemalloc_missing.h"
 
 /* The variables of one mallctl, in the session's scratch. */
 struct prof_call {
@@ -20,8 +21,10 @@ int jemalloc_mallctl(const struct allocator *a, uint64_t *addr, struct diag *d)
 	struct symbol s;
 	char name[40];
 
+	if (a->reach)
+		return jemalloc_unreachable(a, d);
 	snprintf(name, sizeof(name), "%smallctl", a->prefix);
-	if (module_symbol(a->mod, name, &s) < 0)
+	if (module_function(a->mod, name, &s) < 0)
 		return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "no-symbol",
 				 "`check` shows which allocators the target has",
 				 "the target's jemalloc has no symbol %s", name);

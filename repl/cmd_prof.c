@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../agent/process.h"
+#include "../agent/allocator_choice.h"
 #include "context.h"
 #include "nearest.h"
 
@@ -12,14 +12,23 @@
 #define OFFLINE	  (CMD_PASSIVE | CMD_NO_PROCESS)
 #define CHANGE	  (CMD_CALLS | CMD_WRITES)
 
-int prof_jemalloc(const struct context *c, const struct allocator **out, struct diag *d)
+int prof_jemalloc(struct context *c, struct reply *r, const struct allocator **out, struct diag *d)
 {
-	*out = process_allocator(c->process, "jemalloc");
-	if (*out)
-		return 0;
-	return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-jemalloc",
-			 "`check` lists the allocators; only jemalloc has heap profiles",
-			 "%s does not allocate with jemalloc", c->comm);
+	const struct allocators *all = &c->process->allocs;
+	char label[ALLOCATOR_LABEL];
+	size_t others = 0;
+	int err = allocator_choose(c->process, "jemalloc", out, &others, d);
+
+	if (err == -ENOENT)
+		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-jemalloc",
+				 "`check` lists the allocators; only jemalloc has heap profiles",
+				 "%s does not allocate with jemalloc", c->comm);
+	if (!err && others && r)
+		reply_warn(c, r, "several-allocators",
+			   "this is %s, which owns malloc; it is one of %zu jemallocs, "
+			   "--allocator chooses another one",
+			   allocator_label(all, *out, label, sizeof(label)), others + 1);
+	return err;
 }
 
 /* What the first word can be; min and max count the words behind it. */

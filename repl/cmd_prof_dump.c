@@ -23,11 +23,12 @@ static bool is_profile(const unsigned char *head, size_t n)
 
 static const struct outfile_kind profile_kind = { "heap profile", is_profile };
 
-static int take(struct context *c, char **data, size_t *len, uint64_t *ns, struct diag *d)
+static int take(struct context *c, struct reply *r, char **data, size_t *len, uint64_t *ns,
+		struct diag *d)
 {
 	const struct allocator *jemalloc;
 	struct prof_state s;
-	int err = prof_jemalloc(c, &jemalloc, d);
+	int err = prof_jemalloc(c, r, &jemalloc, d);
 
 	*data = NULL;
 	*len = 0;
@@ -45,7 +46,7 @@ int prof_take(struct context *c, char **data, size_t *len, struct diag *d)
 {
 	uint64_t ns;
 
-	return take(c, data, len, &ns, d);
+	return take(c, NULL, data, len, &ns, d);
 }
 
 static void answer(struct context *c, struct reply *r, const char *path, size_t len, uint64_t ns)
@@ -90,7 +91,7 @@ int prof_dump(struct context *c, const struct args *a, struct reply *r, struct d
 	if (!err && c->set.dry_run)
 		return plan(c, r, path);
 	if (!err)
-		err = take(c, &data, &len, &ns, d);
+		err = take(c, r, &data, &len, &ns, d);
 	if (err)
 		return err;
 	err = outfile_save(path, data, len, &profile_kind, force, d);

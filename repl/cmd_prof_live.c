@@ -156,7 +156,7 @@ int prof_status(struct context *c, const struct args *a, struct reply *r, struct
 	const struct allocator *jemalloc;
 	struct prof_state s;
 	char line[300] = "";
-	int err = prof_jemalloc(c, &jemalloc, d);
+	int err = prof_jemalloc(c, r, &jemalloc, d);
 
 	(void)a;
 	if (!err)
@@ -300,7 +300,7 @@ int prof_on(struct context *c, const struct args *a, struct reply *r, struct dia
 	struct prof_state s;
 	uint64_t ns = 0;
 	bool was;
-	int err = prof_jemalloc(c, &jemalloc, d);
+	int err = prof_jemalloc(c, r, &jemalloc, d);
 
 	if (!err && a->opt[PROF_FOR])
 		err = time_parse_arg("--for", a->opt[PROF_FOR], &ns, d);
@@ -327,7 +327,7 @@ int prof_off(struct context *c, const struct args *a, struct reply *r, struct di
 	const struct allocator *jemalloc;
 	struct prof_state s;
 	bool was;
-	int err = prof_jemalloc(c, &jemalloc, d);
+	int err = prof_jemalloc(c, r, &jemalloc, d);
 
 	(void)a;
 	if (err)
@@ -389,7 +389,7 @@ int prof_reset(struct context *c, const struct args *a, struct reply *r, struct 
 	const struct allocator *jemalloc;
 	struct prof_state s;
 	uint64_t lg = 0;
-	int err = prof_jemalloc(c, &jemalloc, d);
+	int err = prof_jemalloc(c, r, &jemalloc, d);
 
 	if (!err && a->argc > 1)
 		err = lg_arg(a->argv[1], &lg, d);

@@ -12,8 +12,8 @@
 command_fn prof_status, prof_on, prof_off, prof_reset, prof_dump, prof_top, prof_export, prof_diff;
 check_fn check_prof_on, check_prof_reset, check_prof_top, check_prof_export;
 
-/* The jemalloc to ask, or exit 5. */
-HM_MUST_CHECK int prof_jemalloc(const struct context *c, const struct allocator **out,
+/* The jemalloc to ask, or exit 5; which of several it is is warned of, where r is not NULL. */
+HM_MUST_CHECK int prof_jemalloc(struct context *c, struct reply *r, const struct allocator **out,
 				struct diag *d);
 
 /* The name of the i-th, NULL behind the last. */

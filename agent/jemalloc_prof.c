@@ -2,6 +2,7 @@
 #include "jemalloc_prof.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -176,24 +177,24 @@ int jemalloc_prof_switch(struct process *p, const struct allocator *a, bool on, 
 
 int jemalloc_prof_off_at_end(struct process *p, const struct allocator *a, bool off, struct diag *d)
 {
-	const bool no = false;
-	struct prof_call io;
-	uint64_t fn = 0;
-	struct call c;
-	int rc;
+	/* mallctl("prof.active", NULL, NULL, &off, sizeof(off)) */
+	const struct {
+		char name[16];
+		bool off;
+	} data = { "prof.active", false };
+	struct call c = { .fn = 0 };
+	uint64_t at;
+	int rc = begin(p, a, &c.fn, d);
 
-	if (!off) {
-		rc = session_parting(p->session, NULL, d);
-		reset_scratch(p);
-		return rc;
-	}
-	rc = begin(p, a, &fn, d);
 	if (rc)
 		return rc;
-	rc = prepare(p->session, fn, "prof.active", 0, &no, 1, &c, &io);
-	if (rc)
-		return diag_internal(d, rc, "mallctl");
-	return session_parting(p->session, &c, d);
+	if (!off)
+		return session_parting(p->session, NULL, NULL, 0, d);
+	at = session_parting_addr(p->session);
+	c.arg[0] = at + offsetof(__typeof__(data), name);
+	c.arg[3] = at + offsetof(__typeof__(data), off);
+	c.arg[4] = sizeof(data.off);
+	return session_parting(p->session, &c, &data, sizeof(data), d);
 }
 
 int jemalloc_prof_reset(struct process *p, const struct allocator *a, uint64_t lg, struct diag *d)

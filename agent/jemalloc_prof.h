@@ -20,8 +20,7 @@ HM_MUST_CHECK int jemalloc_prof_switch(struct process *p, const struct allocator
 				       bool *was, struct diag *d);
 /*
  * Has our thread in the target switch it off should we be gone without having done so. false
- * takes that back. -EOPNOTSUPP where there is no such thread (d is left alone). From then on until
- * it is taken back the session's scratch must not be reset.
+ * takes that back. -EOPNOTSUPP where there is no such thread (d is left alone).
  */
 HM_MUST_CHECK int jemalloc_prof_off_at_end(struct process *p, const struct allocator *a, bool off,
 					   struct diag *d);

@@ -88,12 +88,15 @@ HM_MUST_CHECK int session_call(struct session *s, struct call *v, size_t n, stru
 HM_MUST_CHECK int session_call_file(struct session *s, struct call *v, size_t n, const char *path,
 				    int *fd, struct diag *d);
 /*
- * Has the proxy make this call by itself should we be gone without a farewell, as by SIGKILL; what
- * it points to in scratch has to stay until then. NULL takes it back. -EOPNOTSUPP where no thread
- * of ours waits between two calls: in a direct session, and under a seccomp filter (d is left
- * alone).
+ * Has the proxy make this call by itself should we be gone without a farewell, as by SIGKILL. It
+ * may point to len bytes of data (at most SESSION_PARTING_DATA), which are kept at
+ * session_parting_addr. c NULL takes it back. -EOPNOTSUPP where no thread of ours waits between two
+ * calls: in a direct session, and under a seccomp filter (d is left alone).
  */
-HM_MUST_CHECK int session_parting(struct session *s, const struct call *c, struct diag *d);
+#define SESSION_PARTING_DATA 64
+HM_MUST_CHECK int session_parting(struct session *s, const struct call *c, const void *data,
+				  size_t len, struct diag *d);
+uint64_t session_parting_addr(const struct session *s);
 /* In place of session_opts.cancel from now on: NULL for what has to be done also after a Ctrl-C. */
 void session_set_cancel(struct session *s, const volatile sig_atomic_t *cancel);
 

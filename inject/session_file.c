@@ -7,6 +7,8 @@
 
 #include "mem.h"
 
+_Static_assert(SESSION_PARTING_DATA == HM_PARTING_DATA, "abi");
+
 static int no_file(int err, struct diag *d)
 {
 	return diag_fail(d, err, HM_CALL_FAILED, "no-memory-file",
@@ -38,22 +40,38 @@ int session_call_file(struct session *s, struct call *v, size_t n, const char *p
 	return rc;
 }
 
-int session_parting(struct session *s, const struct call *c, struct diag *d)
+uint64_t session_parting_addr(const struct session *s)
+{
+	return s->r.block + offsetof(struct hm_block, parting_data);
+}
+
+static int write_parting(const struct session *s, const struct hm_slot *slot)
+{
+	return mem_write(s->t->pid, s->r.block + offsetof(struct hm_block, parting), slot,
+			 sizeof(*slot));
+}
+
+int session_parting(struct session *s, const struct call *c, const void *data, size_t len,
+		    struct diag *d)
 {
 	struct hm_slot slot = { 0 };
 	int rc = 0;
 
+	if (len > SESSION_PARTING_DATA)
+		return diag_internal(d, -EINVAL, "the proxy's last call");
 	if (!s->proxy_on || s->b.options)
 		return -EOPNOTSUPP;
+	/* no call in between, and what it points to is there first */
+	if (c)
+		rc = write_parting(s, &slot);
+	if (rc == 0 && len)
+		rc = mem_write(s->t->pid, session_parting_addr(s), data, len);
 	if (c) {
 		slot.fn = c->fn;
 		memcpy(slot.arg, c->arg, sizeof(slot.arg));
-		/* what it points to has to be there first */
-		rc = mem_write(s->t->pid, s->r.scratch, s->scratch, s->used);
 	}
 	if (rc == 0)
-		rc = mem_write(s->t->pid, s->r.block + offsetof(struct hm_block, parting), &slot,
-			       sizeof(slot));
+		rc = write_parting(s, &slot);
 	return rc ? session_lost(s, rc, "telling the proxy its last call", d) : 0;
 }
 

@@ -225,27 +225,6 @@ static void warn_on(struct context *c, struct reply *r, const struct prof_state 
 			   "older ones only where they have asked for it (thread.prof.active)");
 }
 
-/* It has to be done whatever has ended the wait, so no signal may end it. */
-static int off_again(struct context *c, const struct allocator *jemalloc, struct diag *d)
-{
-	struct process *p = c->process;
-	struct diag second;
-	bool was;
-	int err;
-
-	if (p->session)
-		session_set_cancel(p->session, NULL);
-	p->opts.cancel = NULL;
-	err = switch_to(c, jemalloc, false, &was, d);
-	diag_clear(&second);
-	if (!err && p->session && session_is_proxy(p->session))
-		err = jemalloc_prof_off_at_end(p, jemalloc, false, d);
-	p->opts.cancel = signals_cancel();
-	if (p->session)
-		session_set_cancel(p->session, signals_cancel());
-	return err == -EOPNOTSUPP ? 0 : err;
-}
-
 /* Who does it if we cannot? Told before the wait. */
 static int prepare_end(struct context *c, struct reply *r, const struct allocator *jemalloc,
 		       struct diag *d)
@@ -259,39 +238,78 @@ static int prepare_end(struct context *c, struct reply *r, const struct allocato
 	return err == -EOPNOTSUPP ? 0 : err;
 }
 
-static int on_for(struct context *c, struct reply *r, const struct allocator *jemalloc, uint64_t ns,
-		  struct diag *d)
+static void set_cancel(struct process *p, const volatile sig_atomic_t *cancel)
+{
+	p->opts.cancel = cancel;
+	if (p->session)
+		session_set_cancel(p->session, cancel);
+}
+
+/* It has to be done whatever has ended the wait, so no signal may end it. */
+static int off_again(struct context *c, struct reply *r, const struct allocator *jemalloc,
+		     struct diag *d)
+{
+	struct process *p = c->process;
+	bool was;
+	int err;
+
+	set_cancel(p, NULL);
+	err = switch_to(c, jemalloc, false, &was, d);
+	if (err)
+		reply_warn(c, r, "still-on", "the sampling may still be on: `prof off` ends it");
+	else
+		err = jemalloc_prof_off_at_end(p, jemalloc, false, d);
+	set_cancel(p, signals_cancel());
+	return err == -EOPNOTSUPP ? 0 : err;
+}
+
+static int sample_until(struct context *c, const struct allocator *jemalloc, uint64_t end,
+			struct diag *d)
 {
 	char time[SIZE_TEXT];
-	uint64_t begun = clock_now(), ms;
-	enum nap why;
-	int err = prepare_end(c, r, jemalloc, d);
+	bool was;
+	int err = switch_to(c, jemalloc, true, &was, d);
 
-	if (!err) {
-		context_note(c, "sampling for %s; Ctrl-C ends it sooner", time_format(ns, time));
-		context_park(c);
-	}
-	why = err ? NAP_CANCELLED : nap_until(begun + ns, c->process->t.pidfd);
-	if (why == NAP_EXITED)
-		return target_gone(&c->process->t, d);
-	if (err) {
-		struct diag lost;
-
-		(void)!off_again(c, jemalloc, &lost);
-		return err;
-	}
-	err = off_again(c, jemalloc, d);
 	if (err)
 		return err;
-	ns = clock_now() - begun;
+	context_note(c, "sampling for %s; Ctrl-C ends it sooner",
+		     time_format(end - clock_now(), time));
+	context_park(c);
+	return nap_until(end, c->process->t.pidfd) == NAP_EXITED ? target_gone(&c->process->t, d)
+								 : 0;
+}
+
+static void answer_for(struct context *c, struct reply *r, uint64_t ns)
+{
+	char time[SIZE_TEXT];
+	uint64_t ms = ns / NS_PER_MS;
+
 	reply_set(r, "old", json_false());
 	reply_set(r, "new", json_false());
-	ms = ns / NS_PER_MS;
 	reply_set(r, "seconds", json_real((double)ms / 1000));
 	if (!c->set.json)
 		fprintf(c->sink->out, "sampling was on for %s and is off again\n",
 			time_format(ns, time));
-	return 0;
+}
+
+static int on_for(struct context *c, struct reply *r, const struct allocator *jemalloc, uint64_t ns,
+		  struct diag *d)
+{
+	uint64_t begun = clock_now();
+	struct diag second;
+	int err = prepare_end(c, r, jemalloc, d);
+
+	if (err)
+		return err;
+	err = sample_until(c, jemalloc, begun + ns, d);
+	if (err != -ESRCH) {
+		int off = off_again(c, r, jemalloc, err ? &second : d);
+
+		err = err ? err : off;
+	}
+	if (!err)
+		answer_for(c, r, clock_now() - begun);
+	return err;
 }
 
 int prof_on(struct context *c, const struct args *a, struct reply *r, struct diag *d)
@@ -309,17 +327,17 @@ int prof_on(struct context *c, const struct args *a, struct reply *r, struct dia
 	if (c->set.dry_run)
 		return plan(c, r, "switch the sampling on");
 	err = jemalloc_prof_require(c->process, jemalloc, &s, d);
-	if (!err)
-		err = switch_to(c, jemalloc, true, &was, d);
 	if (err)
 		return err;
 	warn_on(c, r, &s);
-	if (a->opt[PROF_FOR] && !was)
+	if (a->opt[PROF_FOR] && !prof_is(&s, PROF_ACTIVE))
 		return on_for(c, r, jemalloc, ns, d);
 	if (a->opt[PROF_FOR])
 		reply_warn(c, r, "was-on", "it was on before, so --for does not switch it off");
-	answer_switch(c, r, was, true);
-	return 0;
+	err = switch_to(c, jemalloc, true, &was, d);
+	if (!err)
+		answer_switch(c, r, was, true);
+	return err;
 }
 
 int prof_off(struct context *c, const struct args *a, struct reply *r, struct diag *d)

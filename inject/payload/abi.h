@@ -19,10 +19,11 @@
 #ifndef __ASSEMBLER__
 #include <stdint.h>
 
-#define HM_BLOCK_MAGIC 0x6369646d70616568ULL /* "heapmdic" */
-#define HM_NAME	       "heapmedic"
-#define HM_MAX_CALLS   64
-#define HM_MAX_REAP    256
+#define HM_BLOCK_MAGIC	0x6369646d70616568ULL /* "heapmdic" */
+#define HM_NAME		"heapmedic"
+#define HM_MAX_CALLS	64
+#define HM_MAX_REAP	256
+#define HM_PARTING_DATA 64
 
 enum hm_mode { HM_MODE_PROXY = 1, HM_MODE_DIRECT = 2 };
 
@@ -95,8 +96,9 @@ struct hm_block {
 	uint32_t n_calls, n_done;
 	struct hm_slot slot[HM_MAX_CALLS];
 	struct hm_slot parting; /* made by the proxy at the end of file; fn 0: nothing is */
-	uint64_t thread_id;	/* pthread_t */
-	uint64_t attr[16];	/* pthread_attr_t */
+	uint64_t parting_data[HM_PARTING_DATA / 8];
+	uint64_t thread_id; /* pthread_t */
+	uint64_t attr[16];  /* pthread_attr_t */
 };
 #endif
 

@@ -536,25 +536,33 @@ static void fails(const struct victim_plan *plan, const char *via, int exit, con
 	victim_stop(&v);
 }
 
+static void fails_at(const char *threads, const char *what, const char *number, const char *env,
+		     const char *via, const char *code)
+{
+	fails(&(struct victim_plan){ .argv = { "@sampled", threads, "1000", what, number },
+				     .env = env },
+	      via, 1, code);
+}
+
 /* SIGXFSZ, which the kernel sends for it, would end the process. */
 Test(prof, a_file_may_not_be_so_large, .timeout = 60)
 {
 	static const char *const limits[] = { "0", "4096", "70000" };
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		fails(&(struct victim_plan){ .argv = { "@sampled", "2", "1000", "fsize",
-						       limits[i] },
-					     .env = EVERY_ONE },
-		      "auto", 1, "limit-file-size");
-		fails(&(struct victim_plan){ .argv = { "@sampled", "0", "1000", "fsize",
-						       limits[i] },
-					     .env = EVERY_ONE },
-		      "auto", 1, "limit-file-size");
-		fails(&(struct victim_plan){ .argv = { "@sampled", "2", "1000", "fsize",
-						       limits[i] },
-					     .env = EVERY_ONE },
-		      "direct", 1, "limit-file-size");
+		fails_at("2", "fsize", limits[i], EVERY_ONE, "auto", "limit-file-size");
+		fails_at("0", "fsize", limits[i], EVERY_ONE, "auto", "limit-file-size");
+		fails_at("2", "fsize", limits[i], EVERY_ONE, "direct", "limit-file-size");
 	}
+}
+
+/* Also with opt.abort jemalloc does not abort for a dump that was asked for by mallctl. */
+Test(prof, a_dump_that_fails_aborts_nothing)
+{
+	static const char abort_too[] = EVERY_ONE ",abort:true,abort_conf:true";
+
+	fails_at("2", "fsize", "4096", abort_too, "auto", "limit-file-size");
+	fails_at("0", "nofile", "3", abort_too, "auto", "no-memory-file");
 }
 
 /* A limit that is not reached is no reason to refuse. */
@@ -568,9 +576,7 @@ Test(prof, a_file_may_be_large_enough, .timeout = 60)
 
 Test(prof, no_descriptor_is_left)
 {
-	fails(&(struct victim_plan){ .argv = { "@sampled", "0", "300", "nofile", "3" },
-				     .env = EVERY_ONE },
-	      "auto", 1, "no-memory-file");
+	fails_at("0", "nofile", "3", EVERY_ONE, "auto", "no-memory-file");
 }
 
 static struct victim_plan filtered_plan(const char *call, const char *action, const char *threads)

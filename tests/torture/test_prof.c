@@ -105,3 +105,44 @@ Test(prof, dump_killed_on_one_thread_of_several, .timeout = 3600)
 {
 	dump_at_every_point("2", "direct");
 }
+
+/*
+ * `prof on --for`: at whatever instant heapmedic dies, its thread in the victim leaves the sampling
+ * switched off.
+ */
+Test(prof, on_for_killed, .timeout = 3600)
+{
+	static struct state before;
+	struct victim_plan plan = { .argv = { "@sampled", "2", "100", "eintr" },
+				    .env = "MALLOC_CONF=prof:true,prof_active:false" };
+	const unsigned step = torture_full() ? 1 : 5;
+	unsigned point = 1 + (unsigned)getpid() % step, kills = 0;
+	char pid[16];
+	const char *args[] = { "-p", pid, "--deadline", "20s", "prof", "on", "--for", "1ms", NULL };
+	struct victim v;
+	struct run r;
+
+	victim_start(&v, &plan);
+	snprintf(pid, sizeof(pid), "%d", v.pid);
+	run_ok(v.pid, "prof", "status", NULL);
+	state_take(&v, &before);
+	for (; point < MOST_POINTS && crash_run_at(point, args); point += step) {
+		json_t *o;
+
+		kills++;
+		await_same(&v, &before);
+		run(&r, v.pid, "--json", "prof", "status", NULL);
+		run_expect(&r, 0);
+		o = run_json(&r, 0, v.pid, "prof");
+		cr_assert_not(json_bool(o, "result.active"),
+			      "killed in front of request %u it is on", point);
+		json_decref(o);
+		run_free(&r);
+		victim_report(&v, NULL, 0);
+	}
+	cr_assert_lt(point, MOST_POINTS);
+	cr_assert_gt(point, 40);
+	state_same(&v, &before, STATE_EXACT);
+	victim_stop(&v);
+	torture_figure("prof on --for: %u kills, the sampling was off after each", kills);
+}

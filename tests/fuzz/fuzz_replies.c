@@ -14,7 +14,9 @@
 #include "../../agent/ctl_rule.h"
 #include "../../agent/glibc.h"
 #include "../../agent/jemalloc.h"
+#include "../../agent/jemalloc_prof.h"
 #include "../../agent/process.h"
+#include "../../inject/modules_private.h"
 #include "../../inject/session_parts.h"
 #include "fuzz.h"
 
@@ -62,6 +64,15 @@ int process_calls(struct process *p, struct call *v, size_t n, struct diag *d)
 	}
 	memcpy(scratch, reply.scratch, reply.len < session.used ? reply.len : session.used);
 	return 0;
+}
+
+/* What it has written is the text. */
+int process_calls_file(struct process *p, struct call *v, size_t n, const char *path, int *fd,
+		       struct diag *d)
+{
+	FUZZ_CHECK(path >= (char *)scratch && path < (char *)scratch + sizeof(scratch));
+	*fd = dup(session.proxy.out);
+	return process_calls(p, v, n, d);
 }
 
 int process_call(struct process *p, uint64_t fn, const uint64_t arg[6], uint64_t *ret, uint64_t *ns,
@@ -141,6 +152,47 @@ static void purge(struct process *p)
 		fuzz_diag(&d);
 }
 
+static void prof_state(struct process *p)
+{
+	struct prof_state s;
+	const char *unwinder;
+	struct diag d;
+	int rc;
+
+	diag_clear(&d);
+	rc = jemalloc_prof_state(p, &p->allocs.v[0], &s, &d);
+	FUZZ_CHECK(rc <= 0);
+	if (rc) {
+		fuzz_diag(&d);
+		return;
+	}
+	unwinder = prof_unwinder(&s);
+	FUZZ_CHECK((unwinder != NULL) == prof_is(&s, PROF_COMPILED));
+	FUZZ_CHECK(!prof_sample_bytes(&s) || prof_is(&s, PROF_ENABLED));
+	rc = prof_check(&s, 7, "MALLOC_CONF=prof:true", &d);
+	FUZZ_CHECK((rc == 0) == (prof_is(&s, PROF_COMPILED) && prof_is(&s, PROF_ENABLED)));
+}
+
+static void prof_dump(struct process *p)
+{
+	char *text = NULL;
+	uint64_t ns;
+	struct diag d;
+	size_t len = 0;
+	int rc;
+
+	diag_clear(&d);
+	rc = jemalloc_prof_dump(p, &p->allocs.v[0], &text, &len, &ns, &d);
+	FUZZ_CHECK(rc <= 0);
+	if (rc) {
+		fuzz_diag(&d);
+		FUZZ_CHECK(!text);
+	} else {
+		FUZZ_CHECK(strncmp(text, "heap_v2/", 8) == 0 && text[len] == '\0');
+	}
+	free(text);
+}
+
 static void texts(struct process *p, unsigned which)
 {
 	char *opts[] = { (char *)"J" }, *text = NULL;
@@ -183,15 +235,23 @@ static void run(struct process *p, unsigned which)
 		one_ctl(p, ctls[which % 8], value[which / 8]);
 	else if (which < 40)
 		texts(p, which - 32);
-	else
+	else if (which < 48)
 		purge(p);
+	else if (which < 56)
+		prof_state(p);
+	else
+		prof_dump(p);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char status[] = "State:\tS\nTgid:\t7\nPid:\t7\nThreads:\t1\n";
 	static unsigned char payload[64];
-	struct module mod = { .path = (char *)"x", .elf = library(), .bias = BASE / 2 };
+	struct code_range code = { .start = BASE / 2, .end = BASE / 2 + 0x100000 };
+	struct module_extra more = { .code = &code, .codes = 1 };
+	struct module mod = {
+		.path = (char *)"x", .elf = library(), .bias = BASE / 2, .more = &more
+	};
 	struct process p = { .t = { .pid = FUZZ_PID, .pidfd = -1, .procfd = fuzz_procfd() },
 			     .mods = { .v = &mod, .n = 1 } };
 	struct fuzz_input in = { data, size };

@@ -355,8 +355,11 @@ static void reply_seeds(void)
 		{ "info", 32, 0, 0 },	     { "malloc-stats", 33, 0, 0 },
 		{ "print", 34, 0, 0 },	     { "trim", 35, 1, 0 },
 		{ "direct", 33 + 64, 0, 0 }, { "direct-print", 34 + 64, 0, 0 },
+		{ "profiling", 48, 0, 96 },  { "profile", 56 + 64, 0, 0 },
 	};
-	static const char text[] = "text\x1b of the allocator\n";
+	static const char words[] = "text\x1b of the allocator\n";
+	static const char heap[] = "heap_v2/524288\n  t*: 1: 64 [0: 0]\n\nMAPPED_LIBRARIES:\n"
+				   "300000000000-300000100000 r-xp 00000000 08:01 7 /lib/x\n";
 	static unsigned char scratch[96], file[224];
 	uint64_t v = SYMBOL(6), lost = 0, eight = 8;
 	uint32_t magic = 0xfbad2087, fd = 2;
@@ -370,11 +373,12 @@ static void reply_seeds(void)
 	memcpy(file + 216, &v, 8);
 	v = SYMBOL(6);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		const char *text = strcmp(calls[i].name, "profile") ? words : heap;
 		struct seed s = { .n = 0 };
 
 		put_number(&s, calls[i].which, 1);
-		put_number(&s, sizeof(text) - 1, 1);
-		put(&s, text, sizeof(text) - 1);
+		put_number(&s, strlen(text), 1);
+		put(&s, text, strlen(text));
 		for (size_t k = 0; k < 3; k++)
 			put_number(&s, calls[i].result, 8);
 		put_number(&s, calls[i].scratch, 2);

@@ -95,6 +95,22 @@ Test(complete, names_of_the_allocators)
 	expect("mallctl stats.allocated sta", "");
 }
 
+Test(complete, what_prof_does)
+{
+	struct found f;
+
+	expect("prof st", "status");
+	expect("prof o", "on off");
+	expect("prof d", "dump diff");
+	expect("prof on --f", "--for --file --force");
+	find(&f, "prof dump ");
+	cr_expect(f.files);
+	found_free(&f);
+	find(&f, "prof top --file x");
+	cr_expect(f.files);
+	found_free(&f);
+}
+
 Test(complete, settings_and_their_values)
 {
 	expect("set con", "confirm");

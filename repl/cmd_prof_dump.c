@@ -10,6 +10,7 @@
 #include "../agent/jemalloc_prof.h"
 #include "../agent/outfile.h"
 #include "context.h"
+#include "prof_view.h"
 
 static bool is_profile(const unsigned char *head, size_t n)
 {
@@ -49,13 +50,45 @@ int prof_take(struct context *c, char **data, size_t *len, struct diag *d)
 	return take(c, NULL, data, len, &ns, d);
 }
 
-static void answer(struct context *c, struct reply *r, const char *path, size_t len, uint64_t ns)
+/*
+ * Puts the names before it, while the files that have them are there. What was brought here is kept
+ * where that fails: false, and it is warned of.
+ */
+static bool symbolise(struct context *c, struct reply *r, enum call_names names, char **data,
+		      size_t *len)
+{
+	struct bytes out = { 0 };
+	struct prof_view v;
+	struct diag d;
+
+	diag_clear(&d);
+	if (prof_view_text(c, r, *data, *len, names, &v, &d)) {
+		reply_warn(c, r, "no-names", "the profile is saved without names: %s", d.text);
+		return false;
+	}
+	calls_symbol_section(v.calls, &out);
+	prof_view_close(&v);
+	bytes_put(&out, *data, *len);
+	if (out.failed) {
+		bytes_free(&out);
+		reply_warn(c, r, "no-names", "the profile is saved without names: no memory");
+		return false;
+	}
+	free(*data);
+	*data = out.v;
+	*len = out.len;
+	return true;
+}
+
+static void answer(struct context *c, struct reply *r, const char *path, size_t len, bool named,
+		   uint64_t ns)
 {
 	char size[SIZE_TEXT], time[SIZE_TEXT];
 	FILE *out = c->sink->out;
 
 	reply_set(r, "file", json_text(path, strlen(path)));
 	reply_set(r, "bytes", json_u64(len));
+	reply_set(r, "symbolised", json_boolean(named));
 	reply_set(r, "duration_us", json_u64(ns / 1000));
 	if (c->set.json)
 		return;
@@ -81,7 +114,8 @@ static int plan(struct context *c, struct reply *r, const char *path)
 int prof_dump(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	const char *path = a->argv[1];
-	bool force = a->opt[PROF_FORCE] != NULL;
+	enum call_names names = a->opt[PROF_MANGLED] ? CALL_NAMES_MANGLED : CALL_NAMES_FULL;
+	bool force = a->opt[PROF_FORCE] != NULL, named;
 	uint64_t ns = 0;
 	char *data;
 	size_t len;
@@ -94,9 +128,10 @@ int prof_dump(struct context *c, const struct args *a, struct reply *r, struct d
 		err = take(c, r, &data, &len, &ns, d);
 	if (err)
 		return err;
+	named = !a->opt[PROF_RAW] && symbolise(c, r, names, &data, &len);
 	err = outfile_save(path, data, len, &profile_kind, force, d);
 	if (!err)
-		answer(c, r, path, len, ns);
+		answer(c, r, path, len, named, ns);
 	free(data);
 	return err;
 }

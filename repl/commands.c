@@ -209,7 +209,7 @@ static const struct command rows[] = {
 	  .more = "  status         what there is: compiled in, enabled at start, sampling now\n"
 		  "  on, off        switch the sampling\n"
 		  "  reset [LG]     forget all samples; from now on one per 2^LG bytes\n"
-		  "  dump FILE      bring the profile of now here\n"
+		  "  dump FILE      bring the profile of now here, with names (jeprof's form)\n"
 		  "  top [N]        the functions that hold most: 20, N or all\n"
 		  "  export FILE    FILE.pb.gz for pprof, FILE.folded, FILE.svg, FILE.txt\n"
 		  "  diff A B       what has grown between two dumps; needs no process\n"

@@ -407,6 +407,7 @@ static void dump_of(const struct victim_plan *plan)
 		o = run_json(&r, 0, v.pid, "prof");
 		cr_assert_str_eq(json_text(o, "result.file"), path);
 		cr_assert_gt(json_int(o, "result.bytes"), 10000);
+		cr_assert_not(json_bool(o, "result.symbolised"));
 		cr_assert_eq(json_array_size(json_at(o, "warnings")), 0);
 		json_decref(o);
 		run_free(&r);
@@ -446,6 +447,51 @@ Test(prof, dump_of_a_preloaded_jemalloc, .timeout = 60)
 	free(text);
 	unlink(path);
 	victim_stop(&v);
+}
+
+/* With names, when the program is there; they are good for a look when it is gone. */
+Test(prof, dump_with_names, .timeout = 60)
+{
+	const char *path = place();
+	const char *const options[] = { "--mangled", NULL };
+	struct victim v;
+
+	start(&v, EVERY_ONE, "2", NULL, NULL);
+	for (size_t i = 0; i < 2; i++) {
+		const char *heap;
+		struct run r;
+		char *text;
+		json_t *o;
+
+		run(&r, v.pid, "--json", "prof", "dump", path, options[i], NULL);
+		run_expect(&r, 0);
+		o = run_json(&r, 0, v.pid, "prof");
+		cr_assert(json_bool(o, "result.symbolised"));
+		json_decref(o);
+		run_free(&r);
+		text = content(path);
+		cr_assert_eq(strncmp(text, "--- symbol\n", 11), 0, "%.60s", text);
+		heap = strstr(text, "\n--- heap\nheap_v2/1\n");
+		cr_assert_not_null(heap);
+		cr_assert_gt(strstr(text, " left"), text);
+		cr_assert_lt(strstr(text, " left"), heap);
+		cr_assert_lt(strstr(text, " right"), heap);
+		cr_assert_lt(strstr(text, " main"), heap);
+		cr_assert_geq(count(text, "\n@ 0x"), 300);
+		free(text);
+	}
+	victim_stop(&v);
+	{
+		const char *args[] = { "prof", "top", "--file", path, NULL };
+		const struct run_opts plain = { 0 };
+		struct run r;
+
+		run_with(&r, &plain, args);
+		run_expect(&r, 0);
+		cr_assert_not_null(strstr(r.out, "right"), "%s", r.out);
+		run_free(&r);
+	}
+	unlink(path);
 }
 
 /* The thread of several that is borrowed shares its descriptors with the others. */

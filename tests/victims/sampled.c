@@ -39,7 +39,9 @@ __attribute__((noinline)) static void *left(unsigned path, int depth)
 {
 	void *p = descend(path, depth);
 
-	__asm__ volatile("" : "+r"(p)); /* not the last thing: it stays on the stack */
+	/* not the last thing, so that it stays on the stack; and they are not alike, else they
+	 * are made one */
+	__asm__ volatile("# left" : "+r"(p));
 	return p;
 }
 
@@ -47,7 +49,7 @@ __attribute__((noinline)) static void *right(unsigned path, int depth)
 {
 	void *p = descend(path, depth);
 
-	__asm__ volatile("" : "+r"(p));
+	__asm__ volatile("# right" : "+r"(p));
 	return p;
 }
 

@@ -160,6 +160,20 @@ Test(limits, a_cgroup_without_a_pid_left, .timeout = 600)
 	group_remove(&g);
 }
 
+/* With the names of its limit and of what is used; else the test is skipped. */
+static void memory_group(struct group *g, const char **max, const char **usage)
+{
+	if (is_root() && group_make(g, "memory", "memory.limit_in_bytes")) {
+		*max = "memory.limit_in_bytes";
+		*usage = "memory.usage_in_bytes";
+	} else if (is_root() && group_make(g, "memory", "memory.max")) {
+		*max = "memory.max";
+		*usage = "memory.current";
+	} else {
+		cr_skip_test("no cgroup with the memory controller can be made here");
+	}
+}
+
 /*
  * The last page of a memory cgroup: what we would touch in the target is what the OOM killer would
  * kill it for.
@@ -172,15 +186,7 @@ Test(limits, a_memory_cgroup_at_its_limit, .timeout = 600)
 	struct victim v;
 	unsigned rounds = torture_rounds(12, 2);
 
-	if (is_root() && group_make(&g, "memory", "memory.limit_in_bytes")) {
-		max = "memory.limit_in_bytes";
-		usage = "memory.usage_in_bytes";
-	} else if (is_root() && group_make(&g, "memory", "memory.max")) {
-		max = "memory.max";
-		usage = "memory.current";
-	} else {
-		cr_skip_test("no cgroup with the memory controller can be made here");
-	}
+	memory_group(&g, &max, &usage);
 	for (unsigned i = 0; i < rounds; i++) {
 		const char *const argv = "echo $$ >\"$0/cgroup.procs\"; exec \"$1\" plain";
 		const struct victim_plan plan = { .argv = { "sh", "-c", argv, g.dir, "@limited" } };
@@ -199,6 +205,46 @@ Test(limits, a_memory_cgroup_at_its_limit, .timeout = 600)
 	group_remove(&g);
 	torture_figure("%u processes at the limit of their memory cgroup: none was killed for us",
 		       rounds);
+}
+
+static void dump_says(pid_t pid, const char *path, int exit, const char *code)
+{
+	struct run r;
+	json_t *o;
+
+	run(&r, pid, "--json", "prof", "dump", "--raw", path, NULL);
+	run_expect(&r, exit);
+	o = run_json(&r, 0, pid, "prof");
+	if (exit)
+		cr_assert_str_eq(json_text(o, "error.code"), code);
+	json_decref(o);
+	run_free(&r);
+	cr_assert_eq(access(path, F_OK), exit ? -1 : 0);
+	unlink(path);
+}
+
+/* A heap profile is kept in memory of the target until it is here. */
+Test(limits, a_memory_cgroup_without_room_for_a_profile, .timeout = 600)
+{
+	const char *const argv = "echo $$ >\"$0/cgroup.procs\"; exec \"$1\" 2 300";
+	const char *max, *usage;
+	struct victim_plan plan = { .argv = { "sh", "-c", argv, NULL, "@sampled" },
+				    .env = "MALLOC_CONF=prof:true,lg_prof_sample:0" };
+	char path[64];
+	struct group g;
+	struct victim v;
+
+	snprintf(path, sizeof(path), "/tmp/heapmedic-limit-%d.heap", (int)getpid());
+	memory_group(&g, &max, &usage);
+	plan.argv[3] = g.dir;
+	victim_start(&v, &plan);
+	cr_assert(write_value(&g, max, read_value(&g, usage) + (8 << 20)));
+	dump_says(v.pid, path, 6, "no-room-for-dump");
+	run_ok(v.pid, "prof", "status", NULL);
+	cr_assert(write_value(&g, max, 128 << 20));
+	dump_says(v.pid, path, 0, "");
+	victim_stop(&v);
+	group_remove(&g);
 }
 
 /* Each library costs us a descriptor, and ours may be few. */

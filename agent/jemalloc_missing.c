@@ -46,17 +46,18 @@ int jemalloc_unreachable(const struct allocator *a, struct diag *d)
 		return not_it(a, d);
 	if (a->mod)
 		debug_path(a->mod, path, sizeof(path));
+	/* mallctl alone is not enough: where no name divides the code beside it, every thread looks
+	 * as if it were inside of it */
 	if (path[0])
 		snprintf(hint, sizeof(hint),
-			 "put its debug file at %s, here or below the process's root; or build it "
-			 "so that they stay: strip -K %smallctl -K %smalloc_stats_print",
-			 path, a->prefix, a->prefix);
+			 "put its debug file at %s, here or below the process's root; or leave it "
+			 "its symbol table: strip --strip-debug",
+			 path);
 	else
 		snprintf(hint, sizeof(hint),
-			 "it has no build id that a debug file could be found by: build it so that "
-			 "they stay (strip -K %smallctl -K %smalloc_stats_print), and with "
-			 "-Wl,--build-id",
-			 a->prefix, a->prefix);
+			 "it has no build id that a debug file could be found by: leave it its "
+			 "symbol "
+			 "table (strip --strip-debug), or link it with -Wl,--build-id");
 	return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "no-mallctl", hint,
 			 "jemalloc%s%s is in %s, but the symbol %smallctl is not: it was stripped",
 			 a->version[0] ? " " : "", a->version, a->file, a->prefix);

@@ -372,7 +372,7 @@ Test(find_jemalloc, without_symbols_it_is_said)
 
 	victim_start_named(&v, "jem-bare", NULL, NULL);
 	state_take(&v, &state);
-	refused(&v, NULL, version, 5, "no-mallctl", "strip -K mallctl");
+	refused(&v, NULL, version, 5, "no-mallctl", "strip --strip-debug");
 	refused(&v, NULL, trim, 5, "no-mallctl", "/usr/lib/debug/.build-id/");
 	run(&r, v.pid, "diagnose", NULL);
 	run_expect(&r, 0);

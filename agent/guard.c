@@ -9,16 +9,19 @@
 
 #include "../inject/cause.h"
 #include "../inject/clock.h"
+#include "../inject/starved.h"
 #include "glibc_live.h"
 
 #define LIMIT	    (200 * NS_PER_MS) /* of a look before a call: 100,000 free chunks or so */
 #define LIMIT_EVERY (300 * NS_PER_MS) /* of one at every chunk: half a GiB or so */
 /* No step of malloc between two consistent states is longer, but for system calls. */
 #define PROGRESS (3 * NS_PER_MS)
-/* Long enough for a thread that waits for a CPU on a busy machine. */
-#define STUCK_LOOKS 40
-#define STUCK_NAP   (5 * NS_PER_MS)
-#define LINE	    256
+/* Who holds a lock for so long does not get on, or waits for a CPU. */
+#define STUCK_FIRST  4
+#define STUCK_LOOKS  36
+#define STUCK_NAP    (5 * NS_PER_MS)
+#define STUCK_ROUNDS 10
+#define LINE	     256
 
 /* The only thread of a process: how far it has come. */
 struct witness {
@@ -86,13 +89,11 @@ static void wait_for(void *ctx, uint64_t ns)
 	clock_sleep(ns);
 }
 
-/* Is the lock of the arena held, and was it all the time, by somebody who changes nothing? */
-static bool is_stuck(const struct glibc_view *v, uint64_t at, struct glibc_arena *first,
-		     struct glibc_arena *now)
+/* Is the lock held all the time, by somebody who changes nothing? */
+static bool is_still(const struct glibc_view *v, uint64_t at, const struct glibc_arena *first,
+		     struct glibc_arena *now, unsigned looks)
 {
-	if (glibc_arena_read(v, at, 0, first) || !first->mutex)
-		return false;
-	for (unsigned i = 0; i < STUCK_LOOKS; i++) {
+	for (unsigned i = 0; i < looks; i++) {
 		clock_sleep(STUCK_NAP);
 		v->r->refresh(v->r->ctx);
 		/* 1 becomes 2 when somebody waits for it */
@@ -104,7 +105,31 @@ static bool is_stuck(const struct glibc_view *v, uint64_t at, struct glibc_arena
 	return true;
 }
 
-static int find_stuck(const struct glibc_view *v, struct guard *out)
+/*
+ * The lock does not tell who holds it. As long as a thread that could run gets no CPU, on a machine
+ * with many more of them than CPUs or by its cgroup's quota, it may be that one: it gets two
+ * seconds.
+ */
+static bool is_stuck(const struct target *t, const struct glibc_view *v, uint64_t at,
+		     struct glibc_arena *first, struct glibc_arena *now)
+{
+	if (glibc_arena_read(v, at, 0, first) || !first->mutex ||
+	    !is_still(v, at, first, now, STUCK_FIRST))
+		return false;
+	for (unsigned i = 0; i < STUCK_ROUNDS; i++) {
+		struct starved s;
+		bool noted = starved_note(t, &s) == 0;
+		bool still = is_still(v, at, first, now, STUCK_LOOKS);
+		bool starved = still && noted && starved_any(t, &s, PROGRESS);
+
+		starved_free(&s);
+		if (!starved)
+			return still;
+	}
+	return true;
+}
+
+static int find_stuck(const struct target *t, const struct glibc_view *v, struct guard *out)
 {
 	struct glibc_arena *a = calloc(2, sizeof(*a));
 	struct glibc_fault ignored;
@@ -115,7 +140,7 @@ static int find_stuck(const struct glibc_view *v, struct guard *out)
 		return -ENOMEM;
 	rc = glibc_ring_read(v, &ring, &ignored);
 	for (size_t i = 0; i < ring.n && rc != -ESRCH && !out->stuck_at; i++)
-		if (is_stuck(v, ring.at[i], &a[0], &a[1])) {
+		if (is_stuck(t, v, ring.at[i], &a[0], &a[1])) {
 			out->stuck_at = ring.at[i];
 			out->stuck = (unsigned)i;
 		}
@@ -149,7 +174,7 @@ static int look(struct process *p, const struct glibc_view *v, bool every_chunk,
 	int rc = glibc_check_run(v, &o, &out->check);
 
 	if (!rc && !out->check.fault.kind)
-		rc = find_stuck(v, out);
+		rc = find_stuck(&p->t, v, out);
 	return judged(p, rc, out, d);
 }
 
@@ -190,7 +215,7 @@ int guard_judge(struct process *p, const struct glibc_picture *pic, struct guard
 		out->check.complete = true;
 		out->check.arenas = (unsigned)plan->arenas;
 		out->check.chunks = plan->total.chunks;
-		rc = judged(p, find_stuck(v, out), out, d);
+		rc = judged(p, find_stuck(&p->t, v, out), out, d);
 	} else {
 		v->r->refresh(v->r->ctx);
 		rc = look(p, v, false, out, d);

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "mem.h"
 #include "region.h"
+#include "starved.h"
 #include "threads.h"
 
 /* A thread that is on its way into a region or out of it is there within microseconds. */
@@ -108,21 +109,6 @@ static void mark(struct found *v, size_t n, const struct threads *list, pid_t *t
 	}
 }
 
-/* First field of schedstat: the time it has spent on a CPU, ns; 0 if it cannot be read. */
-static uint64_t cpu_time(const struct target *t, pid_t tid)
-{
-	char path[48], *text;
-	uint64_t ns;
-	size_t len;
-
-	snprintf(path, sizeof(path), "task/%d/schedstat", (int)tid);
-	if (proc_read(t->procfd, path, 256, &text, &len))
-		return 0;
-	ns = strtoull(text, NULL, 10);
-	free(text);
-	return ns;
-}
-
 bool leftover_may_be_inside(struct lent *l, char state, uint64_t ran_ns)
 {
 	if (state != 'R')
@@ -141,7 +127,7 @@ static void mark_lent(const struct target *t, struct found *f, const struct thre
 
 		if (th->tid != f->lent.tid)
 			continue;
-		ran = th->state == 'R' ? cpu_time(t, th->tid) : 0;
+		ran = th->state == 'R' ? thread_cpu_time(t, th->tid) : 0;
 		if (!leftover_may_be_inside(&f->lent, th->state, ran))
 			f->lent.tid = 0;
 		else if (last)

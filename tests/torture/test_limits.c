@@ -175,6 +175,35 @@ static void memory_group(struct group *g, const char **max, const char **usage)
 }
 
 /*
+ * With a twentieth of a CPU for four threads that do nothing but malloc, who holds a lock gets on
+ * again only in a later period: nobody is stuck.
+ */
+Test(limits, a_cgroup_with_little_cpu_time, .timeout = 600)
+{
+	static const char *const file[] = { "cpu.cfs_quota_us", "cpu.max" };
+	const unsigned rounds = torture_rounds(200, 12);
+	struct group g;
+	struct victim v;
+	size_t k = 0;
+
+	if (!is_root())
+		cr_skip_test("only root makes cgroups");
+	while (k < COUNT(file) && !group_make(&g, "cpu", file[k]))
+		k++;
+	if (k == COUNT(file))
+		cr_skip_test("no cgroup with the cpu controller can be made here");
+	victim_start_named(&v, "busy", "4", NULL);
+	cr_assert(write_value(&g, "cgroup.procs", v.pid));
+	cr_assert(write_value(&g, file[k], 5000));
+	for (unsigned i = 0; i < rounds; i++)
+		run_ok(v.pid, "check", NULL);
+	/* it has a little to do until its end */
+	cr_assert(write_value(&g, file[k], 100000));
+	victim_stop(&v);
+	group_remove(&g);
+}
+
+/*
  * The last page of a memory cgroup: what we would touch in the target is what the OOM killer would
  * kill it for.
  */

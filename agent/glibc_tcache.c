@@ -135,21 +135,24 @@ static int walk_list(const struct cache *c, unsigned i, struct glibc_tcache *out
 
 /*
  * Do the counters and heads tell one story? A block of the program's own, in the place of a cache
- * that is gone, does not: all lists agree (one may be changing), and at least min are in use.
+ * that is gone, does not: all lists agree (one may be changing), and at least min are in use. Of
+ * free slots an empty list has as many as mp_ says, a full one none.
  */
 static bool looks_like_one(const struct cache *c, unsigned min)
 {
 	bool slots = c->row->first >= 42;
-	unsigned good = 0, lists = 0;
+	uint64_t most = slots && c->v->par.at ? c->v->par.tcache_count : 0; /* 0: not known */
+	unsigned good = 0, lists = 0, odd = 0;
 
 	for (unsigned i = 0; i < c->row->bins; i++) {
 		uint64_t h = head(c, i);
 		unsigned n = counter(c, i);
 
-		lists += h && n;
+		lists += h && (most ? n < most : n);
 		good += slots ? n <= SLOTS_MAX : (h == 0) == (n == 0);
+		odd += most && !h && n != most;
 	}
-	return lists >= min && good + 1 >= c->row->bins;
+	return lists >= min && good + 1 >= c->row->bins && (!lists || odd <= 1);
 }
 
 static const struct glibc_tcache_row *row_of(const struct glibc_view *v, uint64_t chunk_size)

@@ -92,10 +92,13 @@ static json_t *worker(json_t *o, int i)
 	return thread_named(o, name);
 }
 
-/* What one of them has in its cache: so many chunks for blocks of 24, 100 and 1000 bytes. */
+/* What one of them has in its cache: so many chunks for blocks of 24, 100 and 1000 bytes. -1 where
+ * no file tells the version, which says how many they may be. */
 static long long in_cache(pid_t pid)
 {
-	return (heap_glibc(pid) >= 43 ? 16 : 7) * (32 + 112 + 1008);
+	int minor = heap_glibc(pid);
+
+	return minor ? (minor >= 43 ? 16 : 7) * (32 + 112 + 1008) : -1;
 }
 
 /* Each worker keeps as many blocks as its number: that tells which arena is its own. */

@@ -118,6 +118,37 @@ Test(glibc_threads, without_a_version)
 	}
 }
 
+static void put_counter(struct scene *s, uint64_t cache, unsigned i, uint16_t n)
+{
+	uint64_t at = cache + (uint64_t)2 * i, word = fake_get(&s->m, at & ~(uint64_t)7);
+
+	memcpy((char *)&word + at % 8, &n, sizeof(n));
+	fake_put(&s->m, at & ~(uint64_t)7, word);
+}
+
+/* Where slots are counted, a list that is full has none. */
+Test(glibc_threads, a_full_cache)
+{
+	static const unsigned used[] = { 1, 2, 4 };
+
+	for (int version = 42; version <= GLIBC_LAST; version++) {
+		struct scene s;
+		uint64_t at;
+
+		setup_scene(&s, version);
+		fake_find(&s.m, version, &s.v);
+		at = s.m.arena[1].tcache;
+		for (unsigned i = 0; i < 3; i++)
+			put_counter(&s, at, used[i], 0);
+		cr_expect(glibc_tcache_is(&s.v, at, true), "2.%d", version);
+		/* no slot anywhere: pointers behind zeros */
+		for (unsigned i = 0; i < s.m.tcache->bins; i++)
+			put_counter(&s, at, i, 0);
+		cr_expect_not(glibc_tcache_is(&s.v, at, true), "2.%d", version);
+		fake_free(&s.m);
+	}
+}
+
 Test(glibc_threads, what_a_cache_holds)
 {
 	for (int version = 26; version <= GLIBC_LAST; version++) {

@@ -142,12 +142,29 @@ static double spread(unsigned i, double start)
 	return x - (double)(unsigned)x;
 }
 
+/* How long a run takes, and how many have ended before they were killed since that was measured. */
+struct pace {
+	uint64_t span;
+	unsigned tries, missed;
+};
+
+/* When many do, the machine has become less busy. */
+static void kill_within(struct patient *p, struct pace *pace, double part, const char *words)
+{
+	pace->tries++;
+	if (crash_after(p, (uint64_t)(part * (double)pace->span), words))
+		return;
+	pace->missed++;
+	if (pace->missed * 4 > pace->tries)
+		*pace = (struct pace){ .span = typical_run(p, words) };
+}
+
 static void any_time(const char *title, const char *name, const char *arg, unsigned full,
 		     const char *const *words)
 {
 	const unsigned kills = torture_rounds(full, BRIEF_KILLS);
 	static struct patient p;
-	uint64_t span[8];
+	struct pace pace[8];
 	unsigned n = 0;
 	double start;
 
@@ -155,11 +172,11 @@ static void any_time(const char *title, const char *name, const char *arg, unsig
 	start = (double)(random() % 1000) / 1000;
 	admit(&p, name, arg, words);
 	for (; words[n]; n++)
-		span[n] = typical_run(&p, words[n]);
+		pace[n] = (struct pace){ .span = typical_run(&p, words[n]) };
 	for (unsigned i = 0; i < kills; i++) {
 		const char *w = words[i % n];
 
-		crash_after(&p, (uint64_t)(spread(i / n, start) * (double)span[i % n]), w);
+		kill_within(&p, &pace[i % n], spread(i / n, start), w);
 		take_away(&p, w);
 		if (i % REPORT_EVERY == 0)
 			victim_report(&p.v, NULL, 0);

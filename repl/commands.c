@@ -247,7 +247,7 @@ static const struct command rows[] = {
 		  "inside an allocator are marked with *.\n"
 		  "\n"
 		  "  heapmedic -p 4711 bt 4713\n" },
-	{ .name = "guard", .flags = CMD_PASSIVE | CMD_CALLS | CMD_WRITES, .usage = "--when EXPR --do COMMAND", .check = check_guard, .run = cmd_guard,
+	{ .name = "guard", .flags = CMD_PASSIVE | CMD_CALLS | CMD_WRITES, .usage = "OPTIONS", .check = check_guard, .run = cmd_guard,
 	  .options = { [GUARD_WHEN] = { "when", "EXPR", "act when this becomes true" },
 		       [GUARD_DO] = { "do", "COMMAND", "what is done then" },
 		       [GUARD_CLEAR] = { "clear", "EXPR", "act again only when this was true in between" },
@@ -255,7 +255,7 @@ static const struct command rows[] = {
 		       [GUARD_COOLDOWN] = { "cooldown", "TIME", "between two actions at least (10m)" },
 		       [GUARD_MAX] = { "max", "N", "end after so many actions" },
 		       [GUARD_FOR] = { "for", "TIME", "end after this time" } },
-	  .help = "look again and again, and act when a condition becomes true",
+	  .help = "act when a condition becomes true",
 	  .more = "EXPR as in `require`. It acts once when the condition becomes true, and again\n"
 		  "when it has been false in between (or what --clear names was true), but not\n"
 		  "sooner than --cooldown after the last action on that process, whoever did it;\n"

@@ -260,7 +260,7 @@ static const char *held_text(const struct held *h, char *buf, size_t size)
 
 static void trim_line(const struct context *c, const struct trim_report *t)
 {
-	bool raw = c->set.bytes;
+	bool raw = c->set.bytes, swap = t->before.swap || t->after.swap;
 	char before[SIZE_TEXT], after[SIZE_TEXT], delta[SIZE_TEXT], call[SIZE_TEXT];
 	char rss[160], predicted[64], took[64], held[120];
 	int64_t by = (int64_t)t->after.rss - (int64_t)t->before.rss;
@@ -277,15 +277,16 @@ static void trim_line(const struct context *c, const struct trim_report *t)
 		 by < 0 ? sink_plain(c->sink) : "");
 	parts[n++] = rss;
 	if (t->predicted.known) {
-		snprintf(predicted, sizeof(predicted), "%s%s", predicted_word(&t->predicted),
-			 text_delta(delta, -(int64_t)t->predicted.bytes, raw));
+		snprintf(predicted, sizeof(predicted), "%s%s%s", predicted_word(&t->predicted),
+			 text_delta(delta, -(int64_t)t->predicted.bytes, raw),
+			 swap ? " of rss and swap" : "");
 		parts[n++] = predicted;
 	}
 	snprintf(took, sizeof(took), "call %s", time_format(ns, call));
 	parts[n++] = took;
 	parts[n++] = held_text(&t->held, held, sizeof(held));
 	sink_parts(c->sink, parts, n);
-	if (t->before.swap || t->after.swap)
+	if (swap)
 		fprintf(c->sink->out, "swap %s -> %s\n",
 			text_size_fine(before, t->before.swap, raw),
 			text_size_fine(after, t->after.swap, raw));

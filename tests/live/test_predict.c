@@ -9,9 +9,15 @@
  * returned_bytes of heapmedic counts anonymous memory, so that only the latter is left in it.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "heap.h"
 #include "program.h"
@@ -31,6 +37,7 @@ struct subject {
 	bool locked;	 /* a part is not returned, and that is said */
 	bool pool;	 /* the same of huge pages of the pool */
 	bool fixed;	 /* a static program */
+	long long swap;	 /* so many bytes at the end of the break area are swapped out before */
 };
 
 struct mapping {
@@ -117,6 +124,60 @@ static void start(struct victim *v, const struct subject *s)
 	victim_start(v, &plan);
 }
 
+/* ---- swap */
+
+static long long swapped(pid_t pid)
+{
+	return proc_number(pid, "smaps_rollup", "Swap:") * 1024ll;
+}
+
+static long long swap_free(void)
+{
+	long long kb = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "SwapFree: %lld", &kb) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kb * 1024;
+}
+
+/* process_madvise(2), MADV_PAGEOUT, of the last bytes of the break area. */
+static void page_out(pid_t pid, long long bytes)
+{
+	struct mapping m = { 0 };
+	char path[64], line[512];
+	struct iovec range = { 0 };
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	cr_assert(f && fd >= 0);
+	while (!range.iov_len && fgets(line, sizeof(line), f))
+		if (read_mapping(line, &m) && !strcmp(m.name, "[heap]")) {
+			long long whole = (long long)(m.end - m.start);
+
+			range.iov_len = (size_t)(bytes < whole ? bytes : whole);
+			range.iov_base = (void *)(uintptr_t)(m.end - range.iov_len);
+		}
+	fclose(f);
+	cr_assert_gt(range.iov_len, 0, "no [heap]");
+	cr_assert_gt(syscall(SYS_process_madvise, fd, &range, 1, MADV_PAGEOUT, 0), 0, "%s",
+		     strerror(errno));
+	close(fd);
+	cr_assert_gt(swapped(pid), 0, "nothing was swapped out");
+}
+
+static void needs_swap(long long bytes)
+{
+	if (swap_free() < bytes + 8 * MIB)
+		cr_skip_test("no %lld MiB of swap (mkswap, swapon)", bytes / MIB + 8);
+}
+
 /* The reading changes nothing; then the call returns what was read, and a second one nothing. */
 static void exact(const struct subject *s)
 {
@@ -126,6 +187,8 @@ static void exact(const struct subject *s)
 	json_t *o[3];
 
 	start(&v, s);
+	if (s->swap)
+		page_out(v.pid, s->swap);
 	before = heap_bytes(v.pid);
 	o[0] = trim(&r[0], &v, s->pad, true);
 	cr_assert_eq(heap_bytes(v.pid), before, "the prediction has touched the heap");
@@ -222,6 +285,43 @@ EXACT(thp_foreign_sbrk, .shape = "foreign", .env = THP, .least = 30 * MIB)
 EXACT(thp_arenas, .shape = "arenas", .env = THP, .least = 95 * MIB)
 EXACT(thp_pad, .shape = "top", .env = THP, .pad = "1M", .least = 50 * MIB)
 /* ---- what this machine may or may not give */
+
+/* A trim drops what is in swap as well; what lies there is not needed to tell how much. */
+Test(predict, swapped_top, .timeout = 120)
+{
+	const struct subject s = { .shape = "top", .swap = 40 * MIB, .least = 50 * MIB };
+
+	needs_swap(s.swap);
+	exact(&s);
+}
+
+/* All of the heap is in swap: nothing is brought back to look at it, and that is said. */
+Test(predict, swapped_heap, .timeout = 120)
+{
+	const struct subject s = { .shape = "pins" };
+	static const char *const look[] = { "diagnose", "arenas", "threads", "maps", "facts" };
+	long long before, rss;
+	struct victim v;
+	struct run r;
+	json_t *o;
+
+	needs_swap(64 * MIB);
+	start(&v, &s);
+	page_out(v.pid, 1024 * MIB);
+	before = swapped(v.pid);
+	rss = proc_number(v.pid, "smaps_rollup", "Rss:");
+	cr_assert_gt(before, 40 * MIB);
+	o = trim(&r, &v, NULL, true);
+	cr_assert(json_warned(o, "heap-partial"), "%s", r.out);
+	json_decref(o);
+	run_free(&r);
+	for (size_t i = 0; i < sizeof(look) / sizeof(look[0]); i++) {
+		run_ok(v.pid, look[i], NULL);
+		cr_assert_eq(swapped(v.pid), before, "%s brings memory back", look[i]);
+	}
+	cr_assert_eq(proc_number(v.pid, "smaps_rollup", "Rss:"), rss);
+	victim_stop(&v);
+}
 
 static bool file_says(const char *path, const char *want)
 {

@@ -251,7 +251,7 @@ static const char *stack_reason(const struct target *t, const struct maps *maps,
 			return "it is not on a stack of glibc's (fiber, goroutine)";
 	}
 	if (th->sp - m->start < STACK_ROOM)
-		return "less than 4 KiB of its stack are left";
+		return "less than 4 KiB are mapped below its stack pointer";
 	return NULL;
 }
 

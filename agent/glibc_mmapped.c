@@ -15,7 +15,8 @@
  */
 struct place {
 	uint64_t start, end;
-	uint64_t reach; /* where the last of those ends */
+	uint64_t reach; /* where the last of those ends, or a block in them begins */
+	uint64_t first; /* block that was found here, 0: none */
 };
 
 struct finder {
@@ -105,6 +106,8 @@ static int chain(struct finder *f, struct place *p)
 		rc = mapping_at(f, p->start, p->reach, &len);
 		if (!rc && len)
 			rc = add(f, p->start, p->start + len);
+		if (len && !p->first)
+			p->first = p->start;
 		p->start += len;
 	}
 	return rc;
@@ -123,6 +126,17 @@ static int search(struct finder *f, struct place *p)
 	return rc;
 }
 
+/* No block reaches into one that was found already. */
+static void limit(struct place *p, size_t n)
+{
+	for (size_t i = n; i-- > 1;) {
+		uint64_t to = p[i].first ? p[i].first : p[i].reach;
+
+		if (p[i - 1].reach > p[i - 1].end && p[i - 1].reach > to)
+			p[i - 1].reach = to;
+	}
+}
+
 /*
  * The likely things first, as every look costs a page to be read and all may be found soon: plain
  * blocks at the start of a place, aligned ones, then any page. place is changed.
@@ -133,6 +147,7 @@ static int find(struct finder *f, struct place *place, size_t n)
 
 	for (int pass = 0; pass < 3; pass++) {
 		f->aligned = pass > 0;
+		limit(place, n);
 		for (size_t i = 0; !rc && i < n; i++) {
 			/* a block that begins in the place before may take all of this one */
 			if (i && place[i].start < place[i - 1].start)
@@ -149,7 +164,7 @@ static struct place *places_join(const struct span *v, size_t n)
 	struct place *p = calloc(n, sizeof(*p));
 
 	for (size_t i = n; p && i-- > 0;) {
-		p[i] = (struct place){ v[i].start, v[i].end, v[i].end };
+		p[i] = (struct place){ v[i].start, v[i].end, v[i].end, 0 };
 		if (i + 1 < n && v[i].end == v[i + 1].start)
 			p[i].reach = p[i + 1].reach;
 	}

@@ -10,6 +10,7 @@
 
 #include "../../agent/glibc_check.h"
 #include "../../agent/glibc_find.h"
+#include "../../agent/glibc_mmapped.h"
 #include "../../agent/glibc_plan_read.h"
 #include "../../agent/glibc_tcache.h"
 #include "../../agent/glibc_threads.h"
@@ -100,6 +101,23 @@ static void caches(const struct glibc_view *v, uint64_t libc)
 	}
 }
 
+/* The same memory taken for what large blocks lie in, in two pieces. */
+static void mmapped(struct glibc_view view, const struct span *libc)
+{
+	const uint64_t middle = (libc->start + (libc->end - libc->start) / 2) & ~4095ULL;
+	const struct span place[] = { { libc->start, middle }, { middle, libc->end } };
+	struct glibc_mmapped m;
+
+	if (!view.par.at)
+		return;
+	view.par.n_mmaps = INT32_MAX;
+	if (glibc_mmapped_find(&view, place, 2, &m) == 0)
+		for (size_t i = 0; i < m.n; i++)
+			FUZZ_CHECK(m.v[i].start >= (i ? m.v[i - 1].end : libc->start) &&
+				   m.v[i].start < m.v[i].end && m.v[i].end <= libc->end);
+	glibc_mmapped_free(&m);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct reader reader = { .read = read_memory, .refresh = refresh };
@@ -120,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	FUZZ_CHECK(view.state && view.main_arena >= libc.start && view.main_arena < libc.end);
 	plan(&view);
+	mmapped(view, &libc);
 	caches(&view, libc.start);
 	look(&view, false);
 	look(&view, true);

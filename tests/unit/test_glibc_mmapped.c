@@ -168,6 +168,16 @@ Test(glibc_mmapped, divided)
 	for (size_t i = 0; i < s.m.n; i++)
 		cr_assert(s.m.v[i].start == block_at[i].start && s.m.v[i].end == block_at[i].end,
 			  "block %zu", i);
+	/* what looks like one, and reaches into another, is none */
+	s.v.par.n_mmaps++;
+	put(&s, BASE + 510 * PAGE, 0, (300 * PAGE) | 2);
+	put(&s, BASE + 700 * PAGE, 0, (20 * PAGE) | 2);
+	find(&s, place, sizeof(place) / sizeof(place[0]));
+	for (size_t i = 1; i < s.m.n; i++)
+		cr_assert_leq(s.m.v[i - 1].end, s.m.v[i].start);
+	put(&s, BASE + 510 * PAGE, 0, 0);
+	put(&s, BASE + 700 * PAGE, 0, 0);
+	s.v.par.n_mmaps--;
 	/* no block goes on behind a gap */
 	block(&s, BASE + 1000 * PAGE, 10 * PAGE, 16);
 	find(&s, place, sizeof(place) / sizeof(place[0]));
@@ -275,9 +285,11 @@ Test(glibc_mmapped, bounded)
 	s.v.par.n_mmaps = INT32_MAX;
 	find(&s, place, PLACES);
 	cr_assert_leq(s.reads, 110000);
+	for (size_t i = 1; i < s.m.n; i++)
+		cr_assert_leq(s.m.v[i - 1].end, s.m.v[i].start);
 	find(&s, &all, 1);
 	for (size_t i = 0; i < s.m.n; i++)
-		cr_assert(s.m.v[i].start >= BASE && s.m.v[i].end <= BASE + LEN &&
-			  s.m.v[i].start < s.m.v[i].end);
+		cr_assert(s.m.v[i].start >= (i ? s.m.v[i - 1].end : BASE) &&
+			  s.m.v[i].end <= BASE + LEN && s.m.v[i].start < s.m.v[i].end);
 	end(&s);
 }

@@ -111,6 +111,15 @@ static const struct command rows[] = {
 		  "  heapmedic -p 4711 arenas\n"
 		  "  heapmedic -p 4711 --json arenas\n"
 		  "  heapmedic -p 4711 --bytes arenas --all\n" },
+	{ .name = "metrics", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL, .usage = "", .run = cmd_metrics,
+	  .help = "the facts as Prometheus reads them",
+	  .more = "Each fact is a gauge (minflt a counter) named heapmedic_ and its name, labelled\n"
+		  "with pid and comm; what is not known is left out. Of several processes all\n"
+		  "stand in one text, also with --json. jemalloc is asked by calls, which --passive\n"
+		  "leaves out. For node_exporter's textfile collector:\n"
+		  "\n"
+		  "  heapmedic --passive -n redis-server metrics > redis.prom.new &&\n"
+		  "    mv redis.prom.new redis.prom\n" },
 	{ .name = "snapshot", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "FILE", .min = 1, .max = 1,
 	  .completes = COMPLETE_FILE, .run = cmd_snapshot,
 	  .options = { [SNAPSHOT_FORCE] = { "force", NULL, "replace a file that is no snapshot, too" } },
@@ -283,7 +292,7 @@ static const struct command rows[] = {
 		  "\n"
 		  "  require rss > 1.5G and glibc.trimmable > 20% of rss\n"
 		  "  heapmedic -p 4711 require 'cgroup.fraction < 0.9'\n" },
-	{ .name = "when", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL | CMD_PREFIX, .usage = "EXPR then COMMAND...", .min = 3, .max = -1,
+	{ .name = "when", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL | CMD_PREFIX, .usage = "EXPR then CMD", .min = 3, .max = -1,
 	  .completes = COMPLETE_FACT, .check = check_when, .effect = effect_when, .run = cmd_when,
 	  .help = "run a command only if a condition holds",
 	  .more = "EXPR as in `require`. Where it does not hold, or cannot be known, nothing is\n"

@@ -63,6 +63,8 @@ unsigned effect_watch(const struct args *a);
 command_fn cmd_mallctl;
 check_fn check_mallctl;
 unsigned effect_mallctl(const struct args *a);
+/* cmd_metrics.c */
+command_fn cmd_metrics;
 /* cmd_guard.c */
 command_fn cmd_guard;
 check_fn check_guard;

@@ -11,6 +11,7 @@
 #include "settings.h"
 #include "sink.h"
 
+struct metrics;
 struct process;
 struct reply;
 struct snapshot;
@@ -30,6 +31,7 @@ struct context {
 	struct audit *audit;	       /* NULL: none */
 	pid_t pid;		       /* 0: no target */
 	const char *name;	       /* it was given by this name (-n), alone; NULL: otherwise */
+	struct metrics *metrics;       /* where they are gathered, of several; NULL: of one */
 	size_t targets;		       /* that the commands are run on, one after another */
 	struct process *process;       /* NULL until a command needs it */
 	const struct snapshot *loaded; /* in place of a process; NULL: none */

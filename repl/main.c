@@ -10,6 +10,7 @@
 #include "context.h"
 #include "help.h"
 #include "line.h"
+#include "metrics.h"
 #include "options.h"
 #include "script.h"
 #include "signals.h"
@@ -25,6 +26,7 @@ struct job {
 	size_t len;
 	size_t targets;
 	struct snapshot loaded; /* valid with --load */
+	struct metrics metrics; /* of several targets: written when all have been looked at */
 };
 
 static void context_init(struct context *c, struct job *j, pid_t pid)
@@ -102,7 +104,8 @@ static void print_heading(const struct job *j, pid_t pid)
 	char path[64], comm[64] = "?", *text = NULL;
 	size_t len = 0;
 
-	if (j->targets < 2 || j->o.set.json)
+	/* metrics is read by a program, and says itself whose they are */
+	if (j->targets < 2 || j->o.set.json || (j->o.words && strcmp(j->o.word[0], "metrics") == 0))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
 	if (proc_read(AT_FDCWD, path, 4096, &text, &len) == 0)
@@ -119,6 +122,7 @@ static enum hm_exit work_on(struct job *j, pid_t pid)
 
 	context_init(&c, j, pid);
 	c.targets = j->targets;
+	c.metrics = j->targets > 1 ? &j->metrics : NULL;
 	if (j->o.targets == 1 && j->o.target[0].kind == SELECT_NAME)
 		c.name = j->o.target[0].text;
 	print_heading(j, pid);
@@ -145,6 +149,7 @@ static enum hm_exit work_on_all(struct job *j, const pid_t *pid, size_t n)
 		if (code > worst)
 			worst = code;
 	}
+	metrics_write(&j->metrics, j->sink.out);
 	return worst;
 }
 
@@ -180,6 +185,7 @@ static enum hm_exit run(struct job *j)
 		code = work_on_all(j, pid, j->targets);
 	free(pid);
 	free(j->text);
+	metrics_free(&j->metrics);
 	snapshot_free(&j->loaded);
 	audit_close(j->audit);
 	return code;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "commands.h"
+
+#include <errno.h>
+
+#include "context.h"
+#include "fact_text.h"
+#include "metrics.h"
+#include "view.h"
+
+/* Of several processes all that is known comes at the end: see metrics.h. */
+static int keep(struct context *c, const struct look *l, struct diag *d)
+{
+	struct metrics own = { 0 };
+	struct metrics *m = c->metrics ? c->metrics : &own;
+	int err = metrics_add(m, c->pid, c->comm, &l->facts);
+
+	if (!err && !c->metrics)
+		metrics_write(m, c->sink->out);
+	metrics_free(&own);
+	return err ? diag_internal(d, err, "the metrics") : 0;
+}
+
+int cmd_metrics(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+{
+	const struct look *l;
+	struct look own;
+	int err = view_look(c, true, &own, &l, d);
+
+	(void)a;
+	if (err)
+		return err;
+	err = keep(c, l, d);
+	if (!err && l->jemalloc_unasked[0])
+		context_verbose(c, "jemalloc was not asked: %s", l->jemalloc_unasked);
+	(void)r;
+	if (l == &own)
+		look_free(&own);
+	return err;
+}

@@ -6,8 +6,9 @@
 #include "commands.h"
 
 /*
- * What `prof` can do, by its first word: cmd_prof_live.c switches the sampling, cmd_prof_dump.c
- * brings a profile here, cmd_prof_file.c looks at one. argv[0] is that word.
+ * What `prof` can do, by its first word: cmd_prof_status.c says what there is, cmd_prof_live.c
+ * switches the sampling, cmd_prof_dump.c brings a profile here, cmd_prof_file.c and
+ * cmd_prof_export.c look at one. argv[0] is that word.
  */
 command_fn prof_status, prof_on, prof_off, prof_reset, prof_dump, prof_top, prof_export, prof_diff;
 check_fn check_prof_on, check_prof_reset, check_prof_top, check_prof_export;

@@ -16,6 +16,7 @@
 struct dwarf_frame {
 	const char *name; /* NULL: none */
 	const char *file; /* NULL: not known */
+	const char *dir;  /* that a file without a leading "/" is below; NULL: not known */
 	unsigned line;	  /* 0: not known */
 	bool inlined;	  /* into the next frame */
 	bool unscoped;	  /* name is not the symbol's: that one says more (a C++ name without its

@@ -24,6 +24,7 @@ struct walk {
 	struct node *node;
 	size_t nodes, cap;
 	Dwarf_Files *files; /* NULL: none */
+	const char *dir;    /* of the compilation; NULL: not known */
 	bool scoped;	    /* the language has scopes, so that DW_AT_name is not all */
 	bool in_types;	    /* functions are defined inside of types */
 	bool deep;	    /* look everywhere, also inside of functions that cover nothing */
@@ -231,7 +232,7 @@ static size_t frames_at(const struct walk *w, Dwarf_Die *unit, const struct dwar
 	uint32_t node = v->node;
 	size_t n = 0;
 
-	f[0] = (struct dwarf_frame){ 0 };
+	f[0] = (struct dwarf_frame){ .dir = w->dir };
 	line_at(unit, v->at, &f[0]);
 	/* A parent is always an older node. */
 	while (node && n < FRAMES_MAX) {
@@ -243,7 +244,9 @@ static size_t frames_at(const struct walk *w, Dwarf_Die *unit, const struct dwar
 		n++;
 		if (!at->parent || n == FRAMES_MAX)
 			break;
-		f[n] = (struct dwarf_frame){ .file = at->call_file, .line = at->call_line };
+		f[n] = (struct dwarf_frame){ .file = at->call_file,
+					     .dir = w->dir,
+					     .line = at->call_line };
 		node = at->parent;
 	}
 	return n ? n : f[0].file != NULL;
@@ -284,6 +287,7 @@ int dwarf_unit_find(Dwarf_Die *unit, struct dwarf_at *v, size_t n, size_t *lines
 	if (!w.node)
 		return -ENOMEM;
 	set_language(&w, unit);
+	w.dir = string_of(unit, DW_AT_comp_dir);
 	if (!dwarf_getsrclines(unit, &table, &count))
 		*lines += count;
 	if (dwarf_getsrcfiles(unit, &w.files, &count))

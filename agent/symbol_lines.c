@@ -41,11 +41,31 @@ bool symbol_lines_there(struct elf_file *e)
 	       !elf_file_range(e, ".zdebug_info", &r, NULL);
 }
 
-static uint16_t len_of(const char *s, size_t max)
+static uint16_t name_len(const char *s)
 {
-	size_t len = s ? strnlen(s, max + 1) : 0;
+	size_t len = s ? strnlen(s, NAME_MAX_LEN + 1) : 0;
 
-	return len <= max ? (uint16_t)len : 0;
+	return len <= NAME_MAX_LEN ? (uint16_t)len : 0;
+}
+
+/* The path of the source file, whole; 0 if it is too long or not known. */
+static uint16_t path_of(const struct dwarf_frame *f, char *buf)
+{
+	size_t dir = f->dir && f->file && f->dir[0] == '/' && f->file[0] != '/'
+			     ? strnlen(f->dir, FILE_MAX_LEN)
+			     : 0;
+	size_t len = f->file ? strnlen(f->file, FILE_MAX_LEN + 1) : 0;
+
+	while (dir > 1 && f->dir[dir - 1] == '/')
+		dir--;
+	if (!len || dir + 1 + len > FILE_MAX_LEN)
+		return 0;
+	if (dir) {
+		memcpy(buf, f->dir, dir);
+		buf[dir++] = '/';
+	}
+	memcpy(buf + dir, f->file, len);
+	return (uint16_t)(dir + len);
 }
 
 /* In the child. */
@@ -55,20 +75,21 @@ static int send(size_t i, const struct dwarf_frame *v, size_t n, void *arg)
 	struct head h = { .i = (uint32_t)i,
 			  .frames = (uint16_t)n,
 			  .unscoped = n && v[n - 1].unscoped };
+	char path[FILE_MAX_LEN];
 	size_t k;
 
 	sandbox_write(job->out, &h, sizeof(h));
 	for (k = 0; k < n; k++) {
 		struct frame_head f = {
 			.line = v[k].line,
-			.name = len_of(v[k].name, NAME_MAX_LEN),
-			.file = len_of(v[k].file, FILE_MAX_LEN),
+			.name = name_len(v[k].name),
+			.file = path_of(&v[k], path),
 			.inlined = v[k].inlined,
 		};
 
 		sandbox_write(job->out, &f, sizeof(f));
 		sandbox_write(job->out, v[k].name, f.name);
-		sandbox_write(job->out, v[k].file, f.file);
+		sandbox_write(job->out, path, f.file);
 	}
 	return 0;
 }

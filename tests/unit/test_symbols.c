@@ -368,6 +368,16 @@ Test(symbols, no_such_files)
 	}
 }
 
+/* Included by a path that is not absolute. */
+static const char in_header[] =
+	"static inline __attribute__((always_inline)) int three(int x) { return x * 3 + "
+	"anonymous({x}); }\n"
+	"static inline __attribute__((always_inline)) int four(int x) {\n"
+	"  if (x > 7)\n"
+	"    return three(x) + 1;\n"
+	"  return three(x + 1);\n"
+	"}\n";
+
 static const char in_cpp[] =
 	"#include <vector>\n"
 	"#include <string>\n"
@@ -388,13 +398,7 @@ static const char in_cpp[] =
 	"  return b.sum();\n"
 	"}\n"
 	"}\n"
-	"static inline __attribute__((always_inline)) int three(int x) { return x * 3 + "
-	"anonymous({x}); }\n"
-	"static inline __attribute__((always_inline)) int four(int x) {\n"
-	"  if (x > 7)\n"
-	"    return three(x) + 1;\n"
-	"  return three(x + 1);\n"
-	"}\n"
+	"#include \"inc/short.h\"\n"
 	"int main(int argc, char **argv) {\n"
 	"  std::map<int, std::string> m;\n"
 	"  auto f = [&](int k) { m[k] = shop::label(k); return four(k); };\n"
@@ -504,6 +508,8 @@ static void check_addr2line(struct loaded *l, uint64_t start, uint64_t end, stru
 
 static void build_cpp(const char *flags)
 {
+	cr_assert(tool_run(dir, "mkdir -p inc"));
+	tool_write(dir, "inc/short.h", in_header);
 	tool_write(dir, "prog.cc", in_cpp);
 	cr_assert(tool_run(dir, "c++ -w -o prog prog.cc %s", flags), "c++ fails with %s", flags);
 }

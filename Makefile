@@ -227,7 +227,7 @@ VICTIM_LIBS_sampled := -ljemalloc
 VICTIM_LIBS_profiled := -ljemalloc
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
 VICTIM_JEM := static nopie whole hidden rust stripped bare
-VICTIM_PLUGINS := hidden exported stripped liar
+VICTIM_PLUGINS := hidden exported stripped symbolic plain liar
 VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
@@ -272,12 +272,16 @@ $(VICTIM_JEM:%=$(VICTIMS)/jem-%): $(JEM_DEPS) | $(DEPS)
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) $(VARIANT) -o $@ tests/victims/jemalloc/program.c $(JEM_A) $(JEM_LIBS)
 # With its symbols in a file of their own, beside it: a test puts that where debug files are looked for.
 	$(Q)[ $(@F) != jem-stripped ] || { objcopy --only-keep-debug $@ $@.debug && strip $@; }
-$(VICTIMS)/jem-hidden.so: VARIANT = -Wl,--exclude-libs,ALL
-$(VICTIMS)/jem-exported.so: VARIANT =
-$(VICTIMS)/jem-stripped.so: VARIANT = -Wl,--exclude-libs,ALL -s
-$(VICTIMS)/jem-hidden.so $(VICTIMS)/jem-exported.so $(VICTIMS)/jem-stripped.so: $(JEM_DEPS) | $(DEPS)
+$(VICTIMS)/jem-hidden.so: VARIANT = $(RJEM) -Wl,--exclude-libs,ALL
+$(VICTIMS)/jem-exported.so: VARIANT = $(RJEM)
+$(VICTIMS)/jem-stripped.so: VARIANT = $(RJEM) -Wl,--exclude-libs,ALL -s
+$(VICTIMS)/jem-symbolic.so: VARIANT = -Wl,-Bsymbolic
+$(VICTIMS)/jem-plain.so: VARIANT =
+$(VICTIMS)/jem-symbolic.so $(VICTIMS)/jem-plain.so: JEM_A = $(JEMALLOC_A)
+$(filter-out %/jem-liar.so,$(VICTIM_PLUGINS:%=$(VICTIMS)/jem-%.so)): JEM_A ?= $(VICTIMS)/librjem.a
+$(filter-out %/jem-liar.so,$(VICTIM_PLUGINS:%=$(VICTIMS)/jem-%.so)): $(JEM_DEPS) | $(DEPS)
 	@echo "  VICTIM  $@"
-	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -fPIC -shared $(RJEM) $(VARIANT) -Wl,-soname,$(@F) -o $@ tests/victims/jemalloc/plugin.c $(VICTIMS)/librjem.a $(JEM_LIBS)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -fPIC -shared $(VARIANT) -Wl,-soname,$(@F) -o $@ tests/victims/jemalloc/plugin.c $(JEM_A) $(JEM_LIBS)
 $(VICTIMS)/jem-liar.so: $(JEM_DEPS) | $(DEPS)
 	@echo "  VICTIM  $@"
 	$(Q)$(VICTIM_CC) -shared -nostdlib -o $@ tests/victims/jemalloc/liar.S

@@ -56,8 +56,7 @@ int jemalloc_unreachable(const struct allocator *a, struct diag *d)
 	else
 		snprintf(hint, sizeof(hint),
 			 "it has no build id that a debug file could be found by: leave it its "
-			 "symbol "
-			 "table (strip --strip-debug), or link it with -Wl,--build-id");
+			 "symbol table (strip --strip-debug), or link it with -Wl,--build-id");
 	return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "no-mallctl", hint,
 			 "jemalloc%s%s is in %s, but the symbol %smallctl is not: it was stripped",
 			 a->version[0] ? " " : "", a->version, a->file, a->prefix);

@@ -74,6 +74,15 @@ static const struct find_case cases[] = {
 		     { "jemalloc", "static", "_rjem_", false, true, true, "/jem-hidden.so" },
 		     { "jemalloc", "static", "_rjem_", false, true, true, "/jem-exported.so" } },
 	  .trimmed = 2 },
+	/* exported by a library that looks into itself first, or into the program's libraries: then
+	 * nobody reaches it, and it is not asked */
+	{ .plan = { .argv = { "@jem-host", "@jem-symbolic.so" }, .env = ROOM },
+	  .found = { { "glibc", "dynamic", "", true, true, true, "/libc.so.6" },
+		     { "jemalloc", "static", "", false, true, true, "/jem-symbolic.so" } },
+	  .trimmed = 1 },
+	{ .plan = { .argv = { "@jem-host", "@jem-plain.so" }, .env = ROOM },
+	  .found = { { "glibc", "dynamic", "", true, true, true, "/libc.so.6" },
+		     { "jemalloc", "static", "", false, false, true, "/jem-plain.so" } } },
 	/* exported, so that libc finds it, and stripped: the malloc is there, but mallctl is not */
 	{ .plan = { .argv = { "@jem-bare" } },
 	  .check = 5,

@@ -71,7 +71,7 @@ int cmd_require(struct context *c, const struct args *a, struct reply *r, struct
 				 cond.text);
 	return diag_fail(d, -ECANCELED, HM_UNMET, "not-known",
 			 "`facts` shows what is known of this process",
-			 "whether what is required is true cannot be known: %s", cond.missing);
+			 "required, but undecided: %.250s; %.200s", cond.text, cond.missing);
 }
 
 /* ---- when */

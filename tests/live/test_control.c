@@ -33,7 +33,7 @@ static void runbook(struct run *r, const struct victim *v, const char *option, c
 
 static void start(struct victim *v)
 {
-	victim_start_named(v, "retained", "64", NULL);
+	victim_start_named(v, "retained", "1", NULL);
 }
 
 Test(control, a_requirement_that_is_met)

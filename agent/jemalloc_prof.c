@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "advice.h"
 #include "ctl_rule.h"
 #include "environ.h"
+#include "jemalloc_conf.h"
 #include "jemalloc_missing.h"
 
 /* The variables of one mallctl, in the session's scratch. */
@@ -125,7 +125,7 @@ const char *jemalloc_prof_line(const struct process *p, const struct allocator *
 	struct environ e;
 	char name[40];
 
-	advice_conf_name(a->prefix, name, sizeof(name));
+	jemalloc_conf_name(a, name, sizeof(name));
 	if (environ_read(&p->t, &e))
 		return prof_conf_line(name, NULL, buf, size);
 	prof_conf_line(name, environ_get(&e, name), buf, size);

@@ -372,6 +372,12 @@ Test(prof, on_for_in_a_single_thread_says_what_a_kill_costs)
 
 /* ---- dump */
 
+static void no_root(void)
+{
+	if (geteuid() != 0)
+		cr_skip_test("only root may change the root directory and suspend filters");
+}
+
 static void check_dump(const char *path, const struct victim *v)
 {
 	char *text = content(path), exe[256] = "", link[64];
@@ -494,6 +500,58 @@ Test(prof, dump_with_names, .timeout = 60)
 	unlink(path);
 }
 
+/* In the program itself, under a prefix that its functions got from objcopy: its variable has none.
+ */
+Test(prof, dump_of_a_static_jemalloc_with_a_prefix, .timeout = 60)
+{
+	const char *path = place();
+	struct victim_plan plan = { .argv = { "@jem-rust" }, .env = "MALLOC_CONF=narenas:2" };
+	struct victim v;
+	char *text;
+	json_t *o;
+
+	victim_start(&v, &plan);
+	o = ask(v.pid, "status", 0);
+	cr_assert_str_eq(json_text(o, "result.environment"),
+			 "MALLOC_CONF=narenas:2,prof:true,prof_active:false");
+	json_decref(o);
+	victim_stop(&v);
+	plan.env = EVERY_ONE;
+	victim_start(&v, &plan);
+	run_ok(v.pid, "prof", "dump", "--raw", path, NULL);
+	text = content(path);
+	cr_assert_eq(strncmp(text, "heap_v2/1\n", 10), 0, "%.60s", text);
+	free(text);
+	unlink(path);
+	victim_stop(&v);
+}
+
+/*
+ * The proc in its root is of another pid namespace: the number that it has in its own is another
+ * process's there, or nobody's.
+ */
+Test(prof, dump_in_a_pid_namespace, .timeout = 60)
+{
+	const char *path = place();
+	struct victim_plan plan = { .argv = { "unshare", "--pid", "--fork", "--kill-child",
+					      "@sampled", "2", "300" },
+				    .env = EVERY_ONE };
+	struct victim v, child;
+	char file[64];
+	FILE *f;
+
+	no_root();
+	victim_start(&v, &plan);
+	snprintf(file, sizeof(file), "/proc/%d/task/%d/children", v.pid, v.pid);
+	f = fopen(file, "re");
+	cr_assert(f && fscanf(f, "%d", &child.pid) == 1, "%s", file);
+	fclose(f);
+	run_ok(child.pid, "prof", "dump", "--raw", path, NULL);
+	check_dump(path, &child);
+	unlink(path);
+	victim_stop(&v);
+}
+
 /* The thread of several that is borrowed shares its descriptors with the others. */
 Test(prof, dump_by_a_borrowed_thread)
 {
@@ -509,12 +567,6 @@ Test(prof, dump_by_a_borrowed_thread)
 	state_same(&v, &before, STATE_EXACT);
 	unlink(path);
 	victim_stop(&v);
-}
-
-static void no_root(void)
-{
-	if (geteuid() != 0)
-		cr_skip_test("only root may change the root directory and suspend filters");
 }
 
 /* No file of the target is looked for by its name, so that it needs no proc. */

@@ -26,6 +26,8 @@ static int add_node(struct growing *g, uint32_t parent, uint32_t name, uint32_t 
 	++*number; /* the root is none of the pairs */
 	if (!fresh)
 		return 0;
+	if (t->n == CALL_TREE_NODES)
+		return -EFBIG;
 	v = array_room(t->v, &g->cap, t->n, sizeof(*t->v));
 	if (!v)
 		return -ENOMEM;

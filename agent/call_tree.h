@@ -15,7 +15,10 @@ struct call_tree {
 	size_t n;
 };
 
-/* -ENOMEM, -EOVERFLOW. The children of a node are in the order of their names. */
+/* About 70 bytes each: what a hostile profile can unfold to is bounded. */
+#define CALL_TREE_NODES ((size_t)4 << 20)
+/* -ENOMEM; -EFBIG beyond that many nodes. The children of a node are in the order of their names.
+ */
 HM_MUST_CHECK int call_tree_make(const struct calls *c, struct call_tree *out);
 void call_tree_free(struct call_tree *t);
 

@@ -62,7 +62,7 @@ struct profile {
 /* Deeper stacks are no records: jemalloc keeps 128 frames unless built for more. */
 #define PROFILE_DEPTH 4096
 /* Longer text is refused. */
-#define PROFILE_TEXT_MAX ((size_t)512 << 20)
+#define PROFILE_TEXT_MAX ((size_t)256 << 20)
 
 /*
  * Pure: a dump of any of the forms above. Each record is unbiased, then they are summed. What it

@@ -129,7 +129,12 @@ static int save(const struct args *a, const struct format *f, const struct prof_
 	struct bytes out = { .v = NULL };
 	int err = f->make(v, &out);
 
-	if (err)
+	if (err == -EFBIG)
+		err = diag_fail(d, err, HM_USAGE, "profile-too-large",
+				"FILE.pb.gz or FILE.txt; or sample less (lg_prof_sample)",
+				"the tree of all stacks has more than %zu functions",
+				CALL_TREE_NODES);
+	else if (err)
 		err = diag_internal(d, err, f->name);
 	else
 		err = outfile_save(a->argv[1], out.v, out.len, &none, a->opt[PROF_FORCE] != NULL,

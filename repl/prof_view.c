@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../agent/call_text.h"
 #include "../agent/load_file.h"
 #include "../agent/process.h"
 #include "../agent/symbols_live.h"
@@ -101,34 +102,42 @@ static bool is_telling(enum symbols_state s)
 	return s == SYMBOLS_GONE || s == SYMBOLS_CHANGED || s == SYMBOLS_BAD || s == SYMBOLS_NONE;
 }
 
-static bool told_before(const struct prof_view *v, size_t i)
+static bool is_told(const char *const *told, size_t n, const char *path)
 {
-	for (size_t k = 0; k < i; k++)
-		if (strcmp(v->map[k].path, v->map[i].path) == 0 &&
-		    is_telling(symbols_state(v->symbols, k, NULL)))
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(told[i], path) == 0)
 			return true;
 	return false;
 }
 
+static void tell_file(struct context *c, struct reply *r, const char *path, enum symbols_state s,
+		      int error)
+{
+	char clean[300]; /* whoever has written the profile has chosen the path */
+
+	call_text_clean(path, clean, sizeof(clean));
+	reply_warn(c, r, "no-names", "%s: %s%s%s", clean, symbols_state_text(s), error ? ": " : "",
+		   error ? strerror(-error) : "");
+}
+
 static void tell_files(struct context *c, struct reply *r, const struct prof_view *v)
 {
-	size_t more = 0, told = 0;
+	const char *told[FILES_TOLD];
+	size_t more = 0, n = 0;
 
 	for (size_t i = 0; v->symbols && i < v->profile->maps; i++) {
+		const char *path = v->map[i].path;
 		int error = 0;
 		enum symbols_state s = symbols_state(v->symbols, i, &error);
 
-		if (!is_telling(s))
+		if (!is_telling(s) || is_told(told, n, path))
 			continue;
-		if (told == FILES_TOLD) {
+		if (n == FILES_TOLD) {
 			more++;
 			continue;
 		}
-		if (told_before(v, i))
-			continue;
-		reply_warn(c, r, "no-names", "%.300s: %s%s%s", v->map[i].path,
-			   symbols_state_text(s), error ? ": " : "", error ? strerror(-error) : "");
-		told++;
+		tell_file(c, r, path, s, error);
+		told[n++] = path;
 	}
 	if (more)
 		reply_warn(c, r, "no-names", "%zu more mappings are without names", more);

@@ -466,8 +466,9 @@ Test(prof_file, program_is_gone)
 	json_t *o;
 
 	place_make(&p, "flat");
-	program_at(&r, "sh", "-c", "sed 's,/[^ ]*/profiled$,/nowhere/profiled,' \"$0\" >\"$1\"",
-		   p.heap, p.other, NULL);
+	program_at(&r, "sh", "-c",
+		   "sed 's,/[^ ]*/profiled$,/nowhere\\\\033[31m/profiled,' \"$0\" >\"$1\"", p.heap,
+		   p.other, NULL);
 	cr_assert_eq(r.exit, 0);
 	run_free(&r);
 	program_at(&r, NULL, "--json", "prof", "top", "--file", p.other, NULL);
@@ -477,6 +478,12 @@ Test(prof_file, program_is_gone)
 	o = json_array_get(json_at(o, "result.rows"), 0);
 	cr_assert(strncmp(json_text(o, "symbol"), "profiled+0x", 11) == 0, "%s",
 		  json_text(o, "symbol"));
+	run_free(&r);
+	/* the path is somebody's, and no terminal obeys it */
+	program_at(&r, NULL, "prof", "top", "--file", p.other, NULL);
+	run_expect(&r, 0);
+	cr_assert_not_null(strstr(r.err, "/nowhere\\x1b[31m/profiled: "), "%s", r.err);
+	cr_assert_null(strchr(r.err, '\x1b'));
 	run_free(&r);
 	place_end(&p);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,7 @@ Test(calls, frames_in_the_file_of_an_allocator)
 			   "MAPPED_LIBRARIES:\n"
 			   "00005000-00006000 r-xp 00000000 08:01 77 /lib/libjemalloc.so.2\n",
 			   CALL_NAMES_BRIEF, &p);
+
 
 	expect_stack(c, 0, "a<libjemalloc.so.2+0x1ff<main");
 	expect_stack(c, 1, "libjemalloc.so.2+0xff");
@@ -302,4 +304,37 @@ Test(call_tree, semicolons_part_nothing)
 	bytes_free(&out);
 	call_tree_free(&t);
 	some_free(c, p);
+}
+
+/* One short line can stand for many functions that are inlined into each other: the tree ends. */
+Test(call_tree, is_bounded, .timeout = 120)
+{
+	struct bytes text = { .v = NULL };
+	struct profile *p;
+	struct calls *c;
+	struct call_tree t;
+	uint64_t x = 1;
+
+	bytes_text(&text, "--- symbol\n");
+	for (int i = 0; i < 2; i++) {
+		bytes_printf(&text, "0x%x ", 0x10 + i);
+		for (int k = 0; k < 60; k++)
+			bytes_printf(&text, "%sf%d", k ? "--" : "", i);
+		bytes_char(&text, '\n');
+	}
+	bytes_text(&text, "---\n--- heap\nheap_v2/1\n");
+	for (int i = 0; i < 2000; i++) {
+		bytes_char(&text, '@');
+		for (int k = 0; k < 100; k++) {
+			x = x * 6364136223846793005u + 1442695040888963407u;
+			bytes_printf(&text, " 0x%x", 0x11 + (unsigned)(x >> 63));
+		}
+		bytes_text(&text, "\n t*: 1: 1 [0: 0]\n");
+	}
+	bytes_char(&text, '\0');
+	c = some_calls(text.v, CALL_NAMES_FULL, &p);
+	cr_assert_eq(call_tree_make(c, &t), -EFBIG);
+	cr_assert_null(t.v);
+	some_free(c, p);
+	bytes_free(&text);
 }

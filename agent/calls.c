@@ -298,6 +298,8 @@ void calls_symbol_section(const struct calls *c, struct bytes *out)
 	for (size_t i = 0; i < c->sites; i++) {
 		const struct call_site *s = &c->site[i];
 
+		if (!s->known && s->filed_internal)
+			bytes_printf(out, "0x%016" PRIx64 " malloc\n", s->pc);
 		if (!s->known)
 			continue;
 		bytes_printf(out, "0x%016" PRIx64, s->pc);

@@ -82,7 +82,8 @@ HM_MUST_CHECK int calls_lookups(const struct profile *p, uint64_t **pcs, size_t 
 
 /*
  * Appends the symbol section of jeprof's symbolised form, with the heading of the heap section
- * behind it; the dump itself follows. Names are those that are shown.
+ * behind it; the dump itself follows. Names are those that are shown; frames of an allocator's file
+ * that have none are called malloc, which readers leave out.
  */
 void calls_symbol_section(const struct calls *c, struct bytes *out);
 #endif

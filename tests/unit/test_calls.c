@@ -86,9 +86,16 @@ Test(calls, frames_in_the_file_of_an_allocator)
 			   "00005000-00006000 r-xp 00000000 08:01 77 /lib/libjemalloc.so.2\n",
 			   CALL_NAMES_BRIEF, &p);
 
+	struct bytes out = { .v = NULL };
 
 	expect_stack(c, 0, "a<libjemalloc.so.2+0x1ff<main");
 	expect_stack(c, 1, "libjemalloc.so.2+0xff");
+	/* whoever knows only names leaves them out as well */
+	calls_symbol_section(c, &out);
+	bytes_char(&out, '\0');
+	cr_assert_not_null(strstr(out.v, "\n0x0000000000005000 malloc\n"));
+	cr_assert_not_null(strstr(out.v, "\n0x00000000000050ff malloc\n"));
+	bytes_free(&out);
 	some_free(c, p);
 }
 

@@ -2,7 +2,8 @@
 /* Zoom and search of a flame graph. Each frame is a <g> in #frames: a <title>, a <rect>, a <text>. */
 (function () {
 "use strict";
-var GAP = 10, CHAR = 7, root = document.documentElement, frames = [], word = "";
+/* SLACK: numbers in the file have three digits; no frame is narrower than 0.01. */
+var GAP = 10, CHAR = 7, SLACK = 0.004, root = document.documentElement, frames = [], word = "";
 var full = Number(root.getAttribute("width")) - 2 * GAP;
 
 function id(name) {
@@ -40,11 +41,11 @@ function place(f, x, width, faded) {
 
 /* Its callers stay, as wide as the picture; what it calls is scaled; the rest goes. */
 function zoom(to) {
-	var scale = full / to.w, slack = 1e-3;
+	var scale = full / to.w;
 	frames.forEach(function (f) {
-		if (f.y > to.y && f.x <= to.x + slack && f.x + f.w >= to.x + to.w - slack)
+		if (f.y > to.y && f.x <= to.x + SLACK && f.x + f.w >= to.x + to.w - SLACK)
 			place(f, GAP, full, true);
-		else if (f.y <= to.y && f.x >= to.x - slack && f.x + f.w <= to.x + to.w + slack)
+		else if (f.y <= to.y && f.x >= to.x - SLACK && f.x + f.w <= to.x + to.w + SLACK)
 			place(f, GAP + (f.x - to.x) * scale, f.w * scale, false);
 		else
 			f.g.style.display = "none";
@@ -73,7 +74,7 @@ function search(text) {
 	});
 	found.sort(function (a, b) { return a.x - b.x || b.w - a.w; });
 	found.forEach(function (f) {
-		if (f.x < end - 1e-3)
+		if (f.x < end - SLACK)
 			return;
 		sum += f.w;
 		end = f.x + f.w;

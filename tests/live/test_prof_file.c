@@ -370,6 +370,47 @@ Test(prof_file, picture_and_text)
 	place_end(&p);
 }
 
+/* What stands behind word in what was said. */
+static double said(const struct run *r, const char *word)
+{
+	const char *at = strstr(r->out, word);
+
+	cr_assert_not_null(at, "%s: %s %s", word, r->out, r->err);
+	return strtod(at + strlen(word), NULL);
+}
+
+/* The picture's script, in node: a frame fills the width and is put back, and what is searched has
+ * the share that it has in the table. */
+Test(prof_file, zoom_and_search)
+{
+	static struct rows own;
+	struct place p;
+	struct run r;
+	double sum = 0;
+	size_t len;
+
+	if (!there("node"))
+		cr_skip_test("node is missing: install nodejs");
+	place_make(&p, "flat");
+	own_rows(&p, false, &own);
+	for (size_t i = 0; i < own.n; i++)
+		sum += strncmp(own.v[i].name, "leaf_4", 6) == 0 ? own.v[i].flat : 0;
+	free(exported(&p, "x.svg", &len));
+	program_at(&r, "node", "tests/fixtures/flame/drive.js", p.out, "work_flat", "^leaf_4",
+		   NULL);
+	cr_assert_eq(r.exit, 0, "%s", r.err);
+	cr_assert_float_eq(said(&r, "zoomed "), 1180, 0.1);
+	cr_assert_lt(said(&r, " width "), 1180);
+	cr_assert_eq(said(&r, "back "), said(&r, " width "));
+	cr_assert_not_null(strstr(r.out, "hidden 0 reset hidden"));
+	cr_assert_not_null(strstr(r.out, "details work_flat ("));
+	cr_assert_gt(said(&r, "marked "), 10);
+	cr_assert_float_eq(said(&r, "matched: "), 100 * sum / own.total, 0.1);
+	cr_assert_eq(said(&r, "cleared "), 0);
+	run_free(&r);
+	place_end(&p);
+}
+
 Test(prof_file, pprof_reads_it, .timeout = 120)
 {
 	static struct rows own, other;

@@ -100,16 +100,19 @@ static void claim(struct owned *v, size_t n, Dwarf_Die *die)
 	}
 }
 
-static void claim_all(Dwarf *dwarf, struct owned *v, size_t n)
+/* -EBADMSG where the units end in the middle of something; those before it count. */
+static int claim_all(Dwarf *dwarf, struct owned *v, size_t n)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Half version;
 	Dwarf_Die die;
 	uint8_t type;
+	int rc;
 
-	while (!dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, NULL))
+	while (!(rc = dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, NULL)))
 		if (type == DW_UT_compile || type == DW_UT_skeleton)
 			claim(v, n, &die);
+	return rc < 0 ? -EBADMSG : 0;
 }
 
 static int by_unit(const void *a, const void *b)
@@ -167,8 +170,8 @@ int dwarf_lines_find(int fd, int alt_fd, const uint64_t *at, size_t n, dwarf_tak
 {
 	struct owned *v = calloc(n + 1, sizeof(*v));
 	struct file main = { 0 }, alt = { 0 };
+	int err, damaged;
 	size_t i;
-	int err;
 
 	if (!v)
 		return -ENOMEM;
@@ -176,9 +179,10 @@ int dwarf_lines_find(int fd, int alt_fd, const uint64_t *at, size_t n, dwarf_tak
 	if (!err) {
 		for (i = 0; i < n; i++)
 			v[i] = (struct owned){ .at = at[i], .i = (uint32_t)i };
-		claim_all(main.dwarf, v, n);
+		damaged = claim_all(main.dwarf, v, n);
 		qsort(v, n, sizeof(*v), by_unit);
 		err = all_units(fd, alt_fd, &main, &alt, v, n, take, arg);
+		err = err ? err : damaged;
 		files_close(&main, &alt);
 	}
 	free(v);

@@ -207,8 +207,10 @@ const char *symbols_state_text(enum symbols_state state)
 		[SYMBOLS_CHANGED] = "is another file now than the one that was mapped",
 		[SYMBOLS_BAD] = "is no sound x86-64 ELF file",
 		[SYMBOLS_NONE] = "has no symbols, and there is no debug file for it",
+		[SYMBOLS_MEMORY] = "is not to be had any more: only exported symbols, from memory",
 		[SYMBOLS_EXPORTED] = "has only exported symbols",
 		[SYMBOLS_NAMES] = "has all symbols, but no line numbers",
+		[SYMBOLS_DAMAGED] = "has debug information that cannot be read to its end",
 		[SYMBOLS_LINES] = "has debug information",
 	};
 

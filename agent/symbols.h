@@ -36,16 +36,19 @@ struct symbol_frame {
 
 /* What a mapping's file is good for. */
 enum symbols_state {
-	SYMBOLS_UNASKED,  /* no address of it was looked up yet */
-	SYMBOLS_NO_FILE,  /* anonymous memory, or something like [vdso] that cannot be opened */
-	SYMBOLS_GONE,	  /* the file cannot be opened: symbols_error says why */
-	SYMBOLS_CHANGED,  /* another file is there now: nothing of it is believed */
-	SYMBOLS_BAD,	  /* no ELF file for x86-64, or damaged */
-	SYMBOLS_NONE,	  /* stripped, no separate debug file: no names */
+	SYMBOLS_UNASKED, /* no address of it was looked up yet */
+	SYMBOLS_NO_FILE, /* anonymous memory, or something like [vdso] that cannot be opened */
+	SYMBOLS_GONE,	 /* the file cannot be opened: symbols_error says why */
+	SYMBOLS_CHANGED, /* another file is there now: nothing of it is believed */
+	SYMBOLS_BAD,	 /* no ELF file for x86-64, or damaged */
+	SYMBOLS_NONE,	 /* stripped, no separate debug file: no names */
+	SYMBOLS_MEMORY, /* as SYMBOLS_EXPORTED, from what is mapped: its file is gone or another one
+			 */
 	SYMBOLS_EXPORTED, /* exported functions only: others are missing, or under a neighbour's
 			   * name
 			   */
 	SYMBOLS_NAMES,	  /* all functions, no lines */
+	SYMBOLS_DAMAGED,  /* the same, because its debug info could not be read to the end */
 	SYMBOLS_LINES,	  /* debug info: lines, inlined functions */
 };
 

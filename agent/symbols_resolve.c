@@ -223,6 +223,10 @@ static void tell_maps(const struct object *o, enum symbols_state state, int erro
 {
 	size_t i;
 
+	/* a copy has no sections (image.h); what has no path never had a file */
+	if (state == SYMBOLS_EXPORTED && !elf_file_has_sections(o->e) &&
+	    o->map[0]->map->path[0] == '/')
+		state = SYMBOLS_MEMORY;
 	for (i = 0; i < o->maps; i++) {
 		o->map[i]->state = state;
 		o->map[i]->error = error;
@@ -242,8 +246,9 @@ static int resolve_at(struct symbols *s, struct object *o, const struct symbol_f
 		err = symbol_files_names(files, at, n, s->names, hit, &state);
 	if (!err && with) {
 		lost = symbol_lines_find(with, files->alt, at, n, s->names, &lines);
-		if (!lost)
-			state = SYMBOLS_LINES;
+		state = lost ? SYMBOLS_DAMAGED : SYMBOLS_LINES;
+		if (lost == -EBADMSG)
+			lost = 0; /* the state says it */
 	}
 	if (!err)
 		err = add_places(s, o, hit, &lines);

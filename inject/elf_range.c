@@ -12,6 +12,13 @@
 /* Of the section names: libelf reads them all, and that section's size is the file's claim. */
 #define SECTION_NAMES_MAX ((uint64_t)16 << 20)
 
+bool elf_file_has_sections(const struct elf_file *e)
+{
+	size_t n;
+
+	return !elf_getshdrnum(e->elf, &n) && n > 0;
+}
+
 int elf_file_fd(const struct elf_file *e)
 {
 	return e->fd;

@@ -21,6 +21,7 @@ struct elf_table {
 	struct elf_range str;
 };
 
+bool elf_file_has_sections(const struct elf_file *e);
 int elf_file_fd(const struct elf_file *e);	  /* stays e's */
 uint64_t elf_file_size(const struct elf_file *e); /* bytes, when it was opened */
 /* len bytes at offset off of the file. -EBADMSG if the file ends before, or the errno of pread(2).

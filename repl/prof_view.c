@@ -99,7 +99,8 @@ static int resolve(struct context *c, bool of_file, enum call_names names, struc
 
 static bool is_telling(enum symbols_state s)
 {
-	return s == SYMBOLS_GONE || s == SYMBOLS_CHANGED || s == SYMBOLS_BAD || s == SYMBOLS_NONE;
+	return s == SYMBOLS_GONE || s == SYMBOLS_CHANGED || s == SYMBOLS_BAD || s == SYMBOLS_NONE ||
+	       s == SYMBOLS_MEMORY || s == SYMBOLS_DAMAGED;
 }
 
 static bool is_told(const char *const *told, size_t n, const char *path)

@@ -14,6 +14,7 @@
 #include "../../agent/symbols_live.h"
 #include "../../inject/elf.h"
 #include "../../inject/elf_range.h"
+#include "../../inject/image.h"
 #include "child.h"
 #include "toolchain.h"
 
@@ -590,12 +591,13 @@ Test(symbols, damaged_debug_info)
 	cr_assert(tool_run(
 		dir,
 		"objcopy -O binary --only-section=.debug_info --set-section-flags "
-		".debug_info=alloc prog info && head -c $(stat -c %%s info) /dev/urandom >noise && "
+		".debug_info=alloc prog info && yes ruin | head -c $(stat -c %%s info) >noise && "
 		"objcopy --update-section .debug_info=noise prog"));
 	load(&l, "prog");
 	check_name(&l, at, "main");
 	cr_assert_eq(symbols_find(l.s, l.bias + at, f, FRAMES), 1);
-	cr_assert(state_of(&l, &error) >= SYMBOLS_NAMES);
+	cr_assert_eq(state_of(&l, &error), SYMBOLS_DAMAGED);
+	cr_assert_eq(error, 0);
 	unload(&l);
 }
 
@@ -700,6 +702,56 @@ Test(symbols, process_has_changed)
 	m.offset -= 4096;
 	m.start = 4096;
 	cr_assert_eq(symbols_live_open(&live, &m), -ESTALE);
+	child_look_away(&t, &maps, &mods);
+	child_end(pid);
+}
+
+/* What is mapped, in place of a file that nobody can open any more. */
+static int open_copy(void *arg, const struct symbol_map *m)
+{
+	uint64_t budget = (uint64_t)1 << 24;
+	const struct map *v = arg;
+	struct image im;
+	int fd = -1;
+
+	if (!m->end)
+		return -ENOENT;
+	cr_assert_eq(image_read((pid_t)v[0].inode, v[0].start, &im), 0);
+	cr_assert_eq(image_to_file(&im, &budget, &fd), 0);
+	image_free(&im);
+	return fd;
+}
+
+Test(symbols, from_memory)
+{
+	struct symbol_map map[3];
+	struct symbol_frame f;
+	struct symbols *s;
+	struct modules mods;
+	struct symbol sym;
+	struct target t;
+	struct maps maps;
+	struct map head;
+	pid_t pid;
+
+	tool_build(dir, "prog", plain, "-O1 -rdynamic");
+	pid = tool_start(dir, "prog", NULL);
+	child_look(pid, &t, &maps, &mods);
+	for (size_t i = 0; i < 3; i++) {
+		const struct map *m = &maps.v[i];
+
+		map[i] = (struct symbol_map){ m->start, m->end, m->offset, m->name, NULL };
+	}
+	head = maps.v[0];
+	head.inode = (uint64_t)pid;
+	cr_assert_eq(symbols_new(map, 3, open_copy, &head, &s, NULL), 0);
+	cr_assert_eq(modules_symbol(&mods, "shown", &sym), 0);
+	cr_assert_eq(symbols_find(s, sym.addr + 1, &f, 1), 1);
+	cr_assert_str_eq(f.name, "shown");
+	cr_assert_eq(module_symbol(mods.v, "inner", &sym), 0);
+	cr_assert_eq(symbols_find(s, sym.addr, &f, 1), 0);
+	cr_assert_eq(symbols_state(s, 1, NULL), SYMBOLS_MEMORY);
+	symbols_free(s);
 	child_look_away(&t, &maps, &mods);
 	child_end(pid);
 }

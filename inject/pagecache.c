@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "pagecache.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ struct slot {
 
 struct range {
 	uint64_t lo, hi;
+	const struct elf_file *elf; /* may be NULL */
+	uint64_t bias;
 };
 
 struct overlay {
@@ -62,11 +65,17 @@ void pagecache_free(struct pagecache *p)
 	free(p);
 }
 
-int pagecache_constant(struct pagecache *p, uint64_t lo, uint64_t hi)
+int pagecache_constant(struct pagecache *p, uint64_t lo, uint64_t hi, const struct elf_file *elf,
+		       uint64_t bias)
 {
 	if (p->n_constant == RANGES_MAX)
 		return -ENOSPC;
-	p->constant[p->n_constant++] = (struct range){ .lo = lo, .hi = hi };
+	p->constant[p->n_constant++] = (struct range){
+		.lo = lo,
+		.hi = hi,
+		.elf = elf,
+		.bias = bias,
+	};
 	return 0;
 }
 
@@ -84,22 +93,45 @@ void pagecache_next_run(struct pagecache *p)
 	p->last = NULL;
 }
 
-static bool is_constant(const struct pagecache *p, uint64_t page)
+static const struct range *constant_range(const struct pagecache *p, uint64_t page)
 {
 	size_t i;
 
 	for (i = 0; i < p->n_constant; i++)
 		if (page >= p->constant[i].lo && page < p->constant[i].hi)
-			return true;
+			return &p->constant[i];
+	return NULL;
+}
+
+/*
+ * From the file: all of the page, or its beginning where a segment ends in it; nobody has to do
+ * with what is mapped behind that end. False where the page does not begin in a segment.
+ */
+static bool read_file(const struct range *r, uint64_t page, unsigned char bytes[PAGE])
+{
+	const struct elf_segment *seg;
+	uint64_t vaddr = page - r->bias;
+	size_t n = elf_file_segments(r->elf, &seg);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t in = vaddr - seg[i].vaddr, len;
+
+		if (seg[i].type != PT_LOAD || in >= seg[i].filesz)
+			continue;
+		len = seg[i].filesz - in < PAGE ? seg[i].filesz - in : PAGE;
+		memset(bytes + len, 0, (size_t)(PAGE - len));
+		return elf_file_read(r->elf, vaddr, bytes, (size_t)len) == 0;
+	}
 	return false;
 }
 
 /* Reads the page into a slot of its set: an empty or outdated one, else the next in turn. */
 static int load(struct pagecache *p, uint64_t page, struct slot *set, struct slot **out)
 {
+	const struct range *r = constant_range(p, page);
 	struct slot *s = NULL;
 	unsigned i;
-	int err;
+	int err = 0;
 
 	for (i = 0; i < WAYS && !s; i++)
 		if (set[i].page == 1 || (!set[i].constant && set[i].run != p->run))
@@ -107,12 +139,13 @@ static int load(struct pagecache *p, uint64_t page, struct slot *set, struct slo
 	if (!s)
 		s = &set[p->clock++ % WAYS];
 	s->page = 1;
-	err = mem_read(p->pid, page, s->bytes, PAGE);
+	if (!r || !r->elf || !read_file(r, page, s->bytes))
+		err = mem_read(p->pid, page, s->bytes, PAGE);
 	if (err)
 		return err;
 	s->page = page;
 	s->run = p->run;
-	s->constant = is_constant(p, page);
+	s->constant = r != NULL;
 	*out = s;
 	return 0;
 }

@@ -195,10 +195,14 @@ static void mark_constant(struct unwinder *u)
 {
 	size_t i;
 
-	for (i = 0; i < u->mods->n; i++)
-		if (u->mods->v[i].ro_end > u->mods->v[i].ro_start &&
-		    pagecache_constant(u->pages, u->mods->v[i].ro_start, u->mods->v[i].ro_end))
+	for (i = 0; i < u->mods->n; i++) {
+		const struct module *mod = &u->mods->v[i];
+
+		if (mod->ro_end > mod->ro_start &&
+		    pagecache_constant(u->pages, mod->ro_start, mod->ro_end,
+				       mod->from_memory ? NULL : mod->elf, mod->bias))
 			break;
+	}
 }
 
 int unwinder_new(pid_t pid, const struct modules *mods, struct unwinder **out)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -402,7 +404,7 @@ Test(unwind, page_cache)
 	mem[0] = 1;
 	mem[512] = 2;
 	cr_assert_eq(pagecache_new(pid, &p), 0);
-	cr_assert_eq(pagecache_constant(p, base, base + 4096), 0);
+	cr_assert_eq(pagecache_constant(p, base, base + 4096, NULL, 0), 0);
 	cr_assert_eq(pagecache_overlay(p, 0xffff800000000000ULL, own, sizeof(own)), 0);
 	cr_assert_eq(pagecache_word(p, base, &word), 0);
 	cr_assert_eq(word, 1);
@@ -432,4 +434,32 @@ Test(unwind, page_cache)
 	cr_assert_eq(pagecache_word(p, UINT64_MAX - 3, &word), -EFAULT);
 	pagecache_free(p);
 	child_end(pid);
+}
+
+/* What a file has of what stays as it is comes from there, whether it is in memory or not. */
+Test(unwind, page_cache_reads_files)
+{
+	const uint64_t at = 0x10000000; /* nothing is mapped there */
+	const struct elf_segment *seg;
+	struct elf_file *elf;
+	struct pagecache *p;
+	unsigned char magic[4];
+	uint64_t word, end;
+	size_t n, last = 0;
+
+	cr_assert_eq(elf_file_open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), &elf), 0);
+	n = elf_file_segments(elf, &seg);
+	for (size_t i = 0; i < n; i++)
+		if (seg[i].type == PT_LOAD && !(seg[i].flags & PF_W))
+			last = i;
+	end = at + seg[last].vaddr + seg[last].filesz;
+	cr_assert_eq(pagecache_new(getpid(), &p), 0);
+	cr_assert_eq(pagecache_constant(p, at, (end + 4095) & ~4095ull, elf, at), 0);
+	cr_assert_eq(pagecache_read(p, at, magic, sizeof(magic)), 0);
+	cr_assert_eq(memcmp(magic, "\177ELF", 4), 0);
+	/* the last page is not full */
+	cr_assert_eq(pagecache_read(p, end - 1, magic, 1), 0);
+	cr_assert_eq(pagecache_word(p, ((end + 4095) & ~4095ull), &word), -EFAULT);
+	pagecache_free(p);
+	elf_file_close(elf);
 }

@@ -184,6 +184,9 @@ void sandbox_write(struct sandbox_out *out, const void *p, size_t len)
 	}
 }
 
+/* The first byte: from here on it can do no harm. */
+static const char restricted = 'R';
+
 static _Noreturn void run(int (*fn)(struct sandbox_out *, void *), void *arg, const int *keep,
 			  size_t n, int pipe_fd, pid_t parent)
 {
@@ -212,31 +215,11 @@ static _Noreturn void run(int (*fn)(struct sandbox_out *, void *), void *arg, co
 	if (restrict_calls())
 		_exit(1);
 	out.fd = pipe_fd;
+	sandbox_write(&out, &restricted, 1);
+	flush(&out);
 	err = fn(&out, arg);
 	flush(&out);
 	_exit(err ? 1 : 0);
-}
-
-int sandbox_start(int (*fn)(struct sandbox_out *out, void *arg), void *arg, const int *keep,
-		  size_t n, struct sandbox *s)
-{
-	pid_t parent = getpid();
-	int fd[2], err;
-
-	if (n > KEEP_MAX)
-		return -E2BIG;
-	if (pipe2(fd, O_CLOEXEC))
-		return -errno;
-	s->pid = fork();
-	if (s->pid == 0)
-		run(fn, arg, keep, n, fd[1], parent);
-	err = s->pid < 0 ? -errno : 0;
-	close(fd[1]);
-	if (err)
-		close(fd[0]);
-	s->out = fd[0];
-	s->at_end = false;
-	return err;
 }
 
 int sandbox_read(struct sandbox *s, void *buf, size_t len)
@@ -281,4 +264,32 @@ bool sandbox_end(struct sandbox *s)
 	while (!got || (got < 0 && errno == EINTR))
 		got = waitpid(s->pid, &status, 0);
 	return got == s->pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int sandbox_start(int (*fn)(struct sandbox_out *out, void *arg), void *arg, const int *keep,
+		  size_t n, struct sandbox *s)
+{
+	pid_t parent = getpid();
+	int fd[2], err;
+	char first;
+
+	if (n > KEEP_MAX)
+		return -E2BIG;
+	if (pipe2(fd, O_CLOEXEC))
+		return -errno;
+	s->pid = fork();
+	if (s->pid == 0)
+		run(fn, arg, keep, n, fd[1], parent);
+	err = s->pid < 0 ? -errno : 0;
+	close(fd[1]);
+	s->out = fd[0];
+	s->at_end = false;
+	if (err) {
+		close(fd[0]);
+		return err;
+	}
+	if (!sandbox_read(s, &first, 1) && first == restricted)
+		return 0;
+	sandbox_end(s);
+	return -EPERM;
 }

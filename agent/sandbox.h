@@ -28,7 +28,8 @@ struct sandbox_out {
 
 /*
  * Runs fn(out, arg) in the child; it returns 0 if all went well. keep: the n descriptors that stay
- * open there. The errno of pipe(2) or fork(2). The caller ends s with sandbox_end.
+ * open there. The errno of pipe(2) or fork(2), -EPERM where it cannot be restricted so. The caller
+ * ends s with sandbox_end.
  */
 HM_MUST_CHECK int sandbox_start(int (*fn)(struct sandbox_out *out, void *arg), void *arg,
 				const int *keep, size_t n, struct sandbox *s);

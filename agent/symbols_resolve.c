@@ -246,9 +246,10 @@ static int resolve_at(struct symbols *s, struct object *o, const struct symbol_f
 		err = symbol_files_names(files, at, n, s->names, hit, &state);
 	if (!err && with) {
 		lost = symbol_lines_find(with, files->alt, at, n, s->names, &lines);
-		state = lost ? SYMBOLS_DAMAGED : SYMBOLS_LINES;
-		if (lost == -EBADMSG)
+		if (!lost || lost == -EBADMSG) {
+			state = lost ? SYMBOLS_DAMAGED : SYMBOLS_LINES;
 			lost = 0; /* the state says it */
+		}
 	}
 	if (!err)
 		err = add_places(s, o, hit, &lines);

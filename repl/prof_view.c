@@ -97,10 +97,10 @@ static int resolve(struct context *c, bool of_file, enum call_names names, struc
 
 /* ---- what is wrong with it */
 
-static bool is_telling(enum symbols_state s)
+static bool is_telling(enum symbols_state s, int error)
 {
 	return s == SYMBOLS_GONE || s == SYMBOLS_CHANGED || s == SYMBOLS_BAD || s == SYMBOLS_NONE ||
-	       s == SYMBOLS_MEMORY || s == SYMBOLS_DAMAGED;
+	       s == SYMBOLS_MEMORY || s == SYMBOLS_DAMAGED || (s == SYMBOLS_NAMES && error);
 }
 
 static bool is_told(const char *const *told, size_t n, const char *path)
@@ -131,7 +131,7 @@ static void tell_files(struct context *c, struct reply *r, const struct prof_vie
 		int error = 0;
 		enum symbols_state s = symbols_state(v->symbols, i, &error);
 
-		if (!is_telling(s) || is_told(told, n, path))
+		if (!is_telling(s, error) || is_told(told, n, path))
 			continue;
 		if (n == FILES_TOLD) {
 			more++;

@@ -271,7 +271,7 @@ int sandbox_start(int (*fn)(struct sandbox_out *out, void *arg), void *arg, cons
 {
 	pid_t parent = getpid();
 	int fd[2], err;
-	char first;
+	char first = 0;
 
 	if (n > KEEP_MAX)
 		return -E2BIG;

@@ -167,7 +167,7 @@ torture: $(PROG) $(BUILD)/heapmedic-fault $(TORTURE_BIN) victims
 
 # The same on processes of other releases, other versions of glibc; what these need of their own is built there.
 # ROOTS="bullseye sid" takes only these, ROOT_TESTS="live/test_agree" only this program.
-ROOT_TESTS := $(addprefix live/test_,agree arenas broken look predict survive) torture/test_kill
+ROOT_TESTS := $(addprefix live/test_,agree arenas broken diagnose look maps predict snapshot survive watch) torture/test_kill
 test-roots test-glibcs: $(PROG) $(BUILD)/heapmedic-fault $(ROOT_TESTS:%=$(BUILD)/tests/%)
 	@HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) scripts/test-roots.sh $(BUILD) $(ROOT_TESTS:%=$(BUILD)/tests/%)
 
@@ -221,7 +221,8 @@ fuzz: $(FUZZ:%=$(FUZZ_BUILD)/fuzz_%) fuzz-seeds
 # ---- victims: the programs that the live tests attach to. Never with sanitizers, whatever the rest is built with.
 VICTIMS ?= $(BUILD)/victims
 VICTIM_CC ?= gcc
-VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
+# Blocks that nobody reads are what many of them are there for: gcc 16 leaves out more of these than its predecessors.
+VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread $(addprefix -fno-builtin-,malloc calloc realloc free)
 # VICTIM_LIBS_NAME are the libraries of one that needs some.
 VICTIM_LIBS_sampled := -ljemalloc
 VICTIM_LIBS_profiled := -ljemalloc

@@ -35,7 +35,7 @@ make_root() { # RELEASE DIRECTORY
 build() { # ROOT NAME SOURCE [FLAGS]
 	[ "$1/victims/$2" -nt "$1/src/$3.c" ] && [ "$1/victims/$2" -nt "$newest" ] && return 0
 	# shellcheck disable=SC2086
-	chroot "$1" gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -pthread ${4:-} -o "/victims/$2" "/src/$3.c" -ldl -lrt -lm
+	chroot "$1" gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -pthread -fno-builtin-{malloc,calloc,realloc,free} ${4:-} -o "/victims/$2" "/src/$3.c" -ldl -lrt -lm
 }
 
 # The victims that need nothing but libc, with the release's own compiler.
@@ -67,12 +67,13 @@ for release in ${ROOTS:-bullseye bookworm trixie sid}; do
 		failed=$((failed + 1))
 		continue
 	fi
-	mount --bind /proc "$root/proc" || exit 1
+	mkdir -p "$root/dev/shm"
+	mount --bind /proc "$root/proc" && mount -t tmpfs shm "$root/dev/shm" || exit 1
 	echo "ready after $((SECONDS - begun)) s, glibc $(chroot "$root" dpkg-query -W -f "\${Version}" libc6)"
 	VICTIM_ROOT=$(realpath "$root") VICTIMS=/victims "$here/run-tests.sh" "$build" "$@" >"$log" 2>&1
 	rc=$?
 	cat "$log"
-	umount "$root/proc"
+	umount "$root/proc" "$root/dev/shm"
 	echo "==== $release: $((SECONDS - begun)) s"
 	if read -r p f s < <(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$log" | tail -n 1); then
 		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))

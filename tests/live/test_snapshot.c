@@ -521,7 +521,7 @@ Test(snapshot, nothing_that_the_program_has_stored)
 	run_expect(&r, 0);
 	cr_assert_eq(strncmp(r.out, "{\"schema\":\"heapmedic-snapshot/1\"", 32), 0, "%.100s",
 		     r.out);
-	cr_assert(strstr(r.out, "libc.so.6"));
+	cr_assert(strstr(r.out, "libc"));
 	cr_assert_null(strstr(r.out, "what the program"));
 	run_free(&r);
 	/* as the manual says */

@@ -161,9 +161,8 @@ int glibc_arenas_none(const struct process *p, struct diag *d)
 
 	if (allocators_get(v, "jemalloc"))
 		return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "no-glibc-malloc",
-				 "`stats`, and `mallctl stats.arenas.<i>...`, have its arenas",
-				 "%s allocates with jemalloc, whose arenas are not shown yet",
-				 comm);
+				 "`arenas` and `stats` ask jemalloc",
+				 "%s allocates with jemalloc, and has no arenas of glibc's", comm);
 	if (!p->pre.attachable && p->pre.cause.exit) {
 		*d = p->pre.cause;
 		return -EPERM;

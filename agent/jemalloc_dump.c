@@ -14,8 +14,8 @@
 #include "../inject/cause.h"
 #include "../inject/limits.h"
 #include "../inject/memfile.h"
-#include "ctl_rule.h"
 #include "dump_maps.h"
+#include "jemalloc_ctl.h"
 
 /*
  * The memory file counts as the target's until it is closed. Twenty thousand stacks of twenty
@@ -135,7 +135,7 @@ static int dump_failed(const struct process *p, const struct allocator *a, const
 	int rc = (int)c->ret;
 
 	if (rc && rc != EFAULT)
-		return ctl_error(ctl_find("prof.dump"), "prof.dump", a->version, true, rc, d);
+		return jemalloc_refused(a, "prof.dump", true, rc, d);
 	if (size >= limits->fsize)
 		return cause_fail(d, -EFBIG, CAUSE_LIMIT_FILE_SIZE,
 				  "RLIMIT_FSIZE of process %d is %" PRIu64

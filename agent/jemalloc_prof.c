@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ctl_rule.h"
 #include "environ.h"
 #include "jemalloc_conf.h"
+#include "jemalloc_ctl.h"
 #include "jemalloc_missing.h"
 
 /* The variables of one mallctl, in the session's scratch. */
@@ -113,8 +113,7 @@ int jemalloc_prof_state(struct process *p, const struct allocator *a, struct pro
 	}
 	reset_scratch(p);
 	if (rc == 0 && (int)c[PROF_COMPILED].ret)
-		rc = ctl_error(ctl_find("config.prof"), "config.prof", a->version, false,
-			       (int)c[PROF_COMPILED].ret, d);
+		rc = jemalloc_refused(a, "config.prof", false, (int)c[PROF_COMPILED].ret, d);
 	return rc;
 }
 
@@ -159,7 +158,7 @@ static int write_one(struct process *p, const struct allocator *a, const char *n
 		return diag_internal(d, rc, "mallctl");
 	rc = process_calls(p, &c, 1, d);
 	if (rc == 0 && (int)c.ret)
-		rc = ctl_error(ctl_find(name), name, a->version, true, (int)c.ret, d);
+		rc = jemalloc_refused(a, name, true, (int)c.ret, d);
 	return rc;
 }
 

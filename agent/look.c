@@ -67,8 +67,7 @@ static int take_jemalloc(struct process *p, bool may_call, struct look *l, struc
 	if (!l->jemalloc)
 		return 0;
 	if (!may_call) {
-		snprintf(l->jemalloc_unasked, sizeof(l->jemalloc_unasked),
-			 "only a call could tell, and none was made");
+		snprintf(l->jemalloc_unasked, sizeof(l->jemalloc_unasked), LOOK_NOT_ASKED);
 		return 0;
 	}
 	err = l->jemalloc->reach ? jemalloc_unreachable(l->jemalloc, &own)

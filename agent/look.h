@@ -10,6 +10,9 @@
 #include "process.h"
 #include "verdict.h"
 
+/* Why an allocator was not asked, where nothing was in the way. */
+#define LOOK_NOT_ASKED "only a call could tell, and none was made"
+
 /* One picture of a process: all that is known of its memory at one time. */
 struct look {
 	struct memory memory;

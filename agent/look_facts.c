@@ -2,6 +2,7 @@
 #include "look_facts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -174,6 +175,7 @@ int look_facts_glibc(const struct process *p, const struct allocator *a, struct 
 
 /* ---- jemalloc's */
 
+/* All in one batch, so that they are of one epoch, and a thread is held once for them. */
 static const struct {
 	const char *name;
 	enum fact_id id;
@@ -185,33 +187,16 @@ static const struct {
 	{ "stats.resident", FACT_JEMALLOC_RESIDENT, false },
 	{ "stats.mapped", FACT_JEMALLOC_MAPPED, false },
 	{ "stats.retained", FACT_JEMALLOC_RETAINED, false },
-	{ "stats.arenas.all.pdirty", FACT_JEMALLOC_DIRTY, true },
-	{ "stats.arenas.all.pmuzzy", FACT_JEMALLOC_MUZZY, true },
-	{ "arenas.narenas", FACT_JEMALLOC_NARENAS, false },
 	{ "background_thread", FACT_JEMALLOC_BACKGROUND_THREAD, false },
 	{ "prof.active", FACT_JEMALLOC_PROF_ACTIVE, false },
+	/* of all arenas: that index is a number of jemalloc's own, since 5.0 */
+	{ "stats.arenas.4096.pmuzzy", FACT_JEMALLOC_MUZZY, true },
+	{ "stats.arenas.4096.pdirty", FACT_JEMALLOC_DIRTY, true },
+	{ "arenas.narenas", FACT_JEMALLOC_NARENAS, false },
 };
-
-/* What this jemalloc does not have (a version, a build) is one fact less. */
-static bool is_only_missing(const struct diag *d)
-{
-	return d->exit == HM_CALL_FAILED || d->exit == HM_UNSUPPORTED || d->exit == HM_USAGE;
-}
-
-/* *known false where it has no such name. */
-static int ask(struct process *p, const struct allocator *a, const char *name, bool *known,
-	       struct ctl_value *v, struct diag *d)
-{
-	const struct ctl_name *row = ctl_find(name);
-	struct diag own = { 0 };
-	int rc = jemalloc_ctl(p, a, name, row, NULL, v, &own);
-
-	*known = rc == 0;
-	if (!rc || is_only_missing(&own))
-		return 0;
-	*d = own;
-	return rc;
-}
+#define ASKED	(sizeof(asked) / sizeof(asked[0]))
+#define DIRTY	(ASKED - 2)
+#define NARENAS (ASKED - 1)
 
 static void derive(struct facts *f)
 {
@@ -227,8 +212,6 @@ static void derive(struct facts *f)
 				active > allocated ? active - allocated : 0, active);
 }
 
-#define ASKED (sizeof(asked) / sizeof(asked[0]))
-
 /* Of several jemallocs: sums, and of a switch whether it is on in one of them. */
 struct sums {
 	uint64_t n[ASKED];
@@ -236,29 +219,59 @@ struct sums {
 	unsigned of;
 };
 
-static int add_one(struct process *p, const struct allocator *a, struct sums *s, struct diag *d)
+/* What this jemalloc does not have (a version, a build) is one fact less. */
+static void add_up(struct sums *s, const struct ctl_ask *ask)
 {
-	struct ctl_value v;
-	uint64_t page = 0;
-	bool known;
-	int rc = ask(p, a, "arenas.page", &known, &v, d);
+	uint64_t page = ask[ASKED].rc ? 0 : ask[ASKED].value.u;
 
-	if (!rc && known)
-		page = v.u;
 	s->of++;
-	for (size_t i = 0; !rc && i < ASKED; i++) {
-		uint64_t n;
+	for (size_t i = 0; i < ASKED; i++) {
+		bool is_bool = ask[i].value.type == CTL_BOOL;
+		uint64_t n = is_bool ? ask[i].value.b : ask[i].value.u;
 
-		rc = ask(p, a, asked[i].name, &known, &v, d);
-		if (rc || !known || (asked[i].pages && !page))
-			continue;
-		n = v.type == CTL_BOOL ? v.b : v.u;
-		if (__builtin_mul_overflow(n, asked[i].pages ? page : 1, &n) ||
+		if (ask[i].rc || (asked[i].pages && !page) ||
+		    __builtin_mul_overflow(n, asked[i].pages ? page : 1, &n) ||
 		    __builtin_add_overflow(s->n[i], n, &n))
 			continue;
-		s->n[i] = v.type == CTL_BOOL ? n != 0 : n;
+		s->n[i] = is_bool ? n != 0 : n;
 		s->known[i]++;
 	}
+}
+
+/* Before 5.0 the number of arenas, as an index, is the sum of all. */
+static int ask_old(struct process *p, const struct allocator *a, struct ctl_ask *ask,
+		   struct diag *d)
+{
+	char name[64];
+	int rc;
+
+	if (!ask[DIRTY].rc || ask[NARENAS].rc || ask[NARENAS].value.u > UINT16_MAX)
+		return 0;
+	snprintf(name, sizeof(name), "stats.arenas.%u.pdirty", (unsigned)ask[NARENAS].value.u);
+	ask[DIRTY].name = name;
+	rc = jemalloc_ask(p, a, &ask[DIRTY], 1, NULL, d);
+	ask[DIRTY].name = "";
+	return rc;
+}
+
+static int add_one(struct process *p, const struct allocator *a, struct sums *s, struct diag *d)
+{
+	struct ctl_ask *ask = calloc(ASKED + 1, sizeof(*ask));
+	struct ctl_fresh fresh;
+	int rc;
+
+	if (!ask)
+		return diag_internal(d, -ENOMEM, "mallctl");
+	for (size_t i = 0; i <= ASKED; i++) {
+		ask[i].name = i < ASKED ? asked[i].name : "arenas.page";
+		ask[i].row = ctl_find(ask[i].name);
+	}
+	rc = jemalloc_ask(p, a, ask, ASKED + 1, &fresh, d);
+	if (!rc)
+		rc = ask_old(p, a, ask, d);
+	if (!rc)
+		add_up(s, ask);
+	free(ask);
 	return rc;
 }
 

@@ -57,6 +57,13 @@ int snapshot_take(struct process *p, bool may_call, struct snapshot *out, struct
 		thread_rows_free(&out->threads);
 		return err;
 	}
+	if (out->look.jemalloc_asked)
+		err = jemalloc_arenas_read(p, out->look.jemalloc, &out->jemalloc_arenas, d);
+	if (err) {
+		thread_rows_free(&out->threads);
+		look_free(&out->look);
+		return err;
+	}
 	out->look.jemalloc = allocators_get(&out->allocs, "jemalloc");
 	thread_rows_stacks(&out->threads, &out->look.memory.owners, out->pid);
 	return 0;
@@ -66,6 +73,7 @@ void snapshot_free(struct snapshot *s)
 {
 	thread_rows_free(&s->threads);
 	glibc_arenas_free(&s->look.arenas);
+	jemalloc_arenas_free(&s->jemalloc_arenas);
 	look_free(&s->look);
 	pool_free(s->pool);
 	memset(s, 0, sizeof(*s));

@@ -3,6 +3,7 @@
 #define HM_SNAPSHOT_H
 #include <time.h>
 
+#include "jemalloc_arenas.h"
 #include "look.h"
 #include "thread_rows.h"
 
@@ -25,6 +26,7 @@ struct snapshot {
 	struct allocators allocs; /* without their modules */
 	struct diag no_arenas;	  /* why glibc's arenas are not in look, where it is not in use */
 	struct look look;
+	struct jemalloc_arenas jemalloc_arenas; /* none where it was not asked */
 	struct thread_rows threads;
 	struct pool *pool; /* of one that was read: its strings */
 };

@@ -332,6 +332,41 @@ static const struct field thread_fields[] = {
 	END,
 };
 
+#define FIGURE_AT(I) .offset = offsetof(struct jemalloc_arena, v) + (I) * sizeof(int64_t), .size = sizeof(int64_t)
+#define FIGURE(N, I) { .name = (N), .kind = FIELD_UNSIGNED, FIGURE_AT(I), .max = JEMALLOC_BYTES_MAX }
+
+static const struct field jemalloc_arena_fields[] = {
+	MUST("index", UNSIGNED, jemalloc_arena, index),
+	PLAIN(UNSIGNED, jemalloc_arena, known),
+	FIGURE("allocated", JEM_ALLOCATED),
+	FIGURE("active", JEM_ACTIVE),
+	FIGURE("dirty", JEM_DIRTY),
+	FIGURE("muzzy", JEM_MUZZY),
+	FIGURE("retained", JEM_RETAINED),
+	FIGURE("mapped", JEM_MAPPED),
+	FIGURE("resident", JEM_RESIDENT),
+	FIGURE("metadata", JEM_METADATA),
+	FIGURE("tcache", JEM_TCACHE),
+	FIGURE("threads", JEM_THREADS),
+	{ .name = "dirty_decay_ms", .kind = FIELD_SIGNED, FIGURE_AT(JEM_DIRTY_DECAY) },
+	{ .name = "muzzy_decay_ms", .kind = FIELD_SIGNED, FIGURE_AT(JEM_MUZZY_DECAY) },
+	PLAIN(BOOL, jemalloc_arena, huge),
+	PLAIN(BOOL, jemalloc_arena, impossible),
+	END,
+};
+
+static const struct field jemalloc_arenas_fields[] = {
+	{ .name = "arenas", .kind = FIELD_LIST, .offset = offsetof(struct jemalloc_arenas, v),
+	  .size = sizeof(struct jemalloc_arena), .count = offsetof(struct jemalloc_arenas, n), .sub = jemalloc_arena_fields },
+	PLAIN(UNSIGNED, jemalloc_arenas, narenas),
+	PLAIN(UNSIGNED, jemalloc_arenas, page),
+	PLAIN(UNSIGNED, jemalloc_arenas, threshold),
+	PLAIN(BOOL, jemalloc_arenas, cut),
+	NAMED("epoch_known", BOOL, jemalloc_arenas, fresh.known),
+	NAMED("epoch", UNSIGNED, jemalloc_arenas, fresh.epoch),
+	END,
+};
+
 const struct field snapshot_fields[] = {
 	NAMED("heapmedic", TEXT, snapshot, version),
 	MUST("time", TIME, snapshot, time),
@@ -345,6 +380,7 @@ const struct field snapshot_fields[] = {
 	  .size = sizeof(struct allocator), .count = offsetof(struct snapshot, allocs.n), .max = MAX_ALLOCATORS, .sub = allocator_fields },
 	NAMED("more_allocators", UNSIGNED, snapshot, allocs.more),
 	OBJECT(snapshot, no_arenas, diag_fields),
+	OBJECT(snapshot, jemalloc_arenas, jemalloc_arenas_fields),
 	{ .name = "threads", .kind = FIELD_LIST, .offset = offsetof(struct snapshot, threads.v),
 	  .size = sizeof(struct thread_row), .count = offsetof(struct snapshot, threads.n), .sub = thread_fields },
 	{ .name = "look", .kind = FIELD_OBJECT, .must = true, AT(snapshot, look), .sub = look_fields },

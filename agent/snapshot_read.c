@@ -256,6 +256,11 @@ static int check_whole(struct parser *r)
 				      : value_wrong(r, "there are too many owners");
 	owner_table_free(&rows);
 	s->look.jemalloc = allocators_get(&s->allocs, "jemalloc");
+	if (s->jemalloc_arenas.n > JEMALLOC_ARENAS_MAX)
+		return value_wrong(r, "there are %zu arenas of jemalloc, %d are the most",
+				   s->jemalloc_arenas.n, JEMALLOC_ARENAS_MAX);
+	jemalloc_arenas_sum(&s->jemalloc_arenas);
+	s->jemalloc_arenas.fresh.at = s->time;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../agent/glibc_arenas.h"
+#include "../agent/jemalloc_arenas.h"
 #include "context.h"
 #include "view.h"
 
@@ -266,32 +267,79 @@ static void answer_none(struct context *c, struct reply *r)
 	reply_set(r, "parameters", json_null());
 }
 
-int cmd_arenas(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+static int show_glibc(struct context *c, struct reply *r, bool all, struct diag *d)
 {
 	const struct glibc_arenas *arenas;
 	struct glibc_arenas own;
-	const struct allocators *v = view_allocators(c);
-	int err;
+	int err = view_arenas(c, &own, &arenas, d);
 
-	if (allocators_get(v, "glibc") && allocators_get(v, "jemalloc"))
-		reply_warn(c, r, "jemalloc-not-shown",
-			   "%s also uses jemalloc: `stats`, and `mallctl stats.arenas.<i>...`, "
-			   "have its arenas",
-			   c->comm);
-	err = view_arenas(c, &own, &arenas, d);
-	if (err && err != -ENODATA)
-		return err;
-	reply_set(r, "arenas", json_array());
 	if (err == -ENODATA) {
 		answer_none(c, r);
 		return 0;
 	}
+	if (err)
+		return err;
 	warn(c, r, &arenas->plan);
 	if (c->set.json)
 		reply_all(r, arenas);
-	else if (print_arenas(c, arenas, a->opt[ARENAS_ALL] != NULL))
+	else if (print_arenas(c, arenas, all))
 		err = diag_internal(d, -ENOMEM, "the table");
 	if (arenas == &own)
 		glibc_arenas_free(&own);
+	return err;
+}
+
+/* Then glibc's are shown alone. */
+static bool is_no_obstacle(const struct diag *d)
+{
+	return d->exit == HM_NOT_PERMITTED || d->exit == HM_UNSAFE || d->exit == HM_UNSUPPORTED ||
+	       d->exit == HM_USAGE || d->exit == HM_CALL_FAILED;
+}
+
+/* Only a call tells them: where none can be made, glibc's are shown all the same. */
+static int show_jemalloc(struct context *c, struct reply *r, bool all, bool beside, struct diag *d)
+{
+	const struct jemalloc_arenas *arenas;
+	struct jemalloc_arenas own;
+	const struct allocator *a = NULL;
+	struct diag why = { 0 };
+	int err = 0;
+
+	if (!c->loaded && !c->set.passive)
+		err = find_jemalloc(c, r, &a, &why);
+	if (!err)
+		err = view_jemalloc(c, a, &own, &arenas, &why);
+	if (err && beside && is_no_obstacle(&why)) {
+		reply_warn(c, r, "not-asked", "jemalloc's arenas are not shown: %s", why.text);
+		return 0;
+	}
+	if (err) {
+		*d = why;
+		return err;
+	}
+	err = show_jemalloc_arenas(c, r, arenas, all, beside, d);
+	if (arenas == &own)
+		jemalloc_arenas_free(&own);
+	return err;
+}
+
+int cmd_arenas(struct context *c, const struct args *a, struct reply *r, struct diag *d)
+{
+	const struct allocators *v = view_allocators(c);
+	bool jemalloc = allocators_get(v, "jemalloc") != NULL;
+	/* without either glibc's reader names what there is in their place */
+	bool glibc = allocators_get(v, "glibc") || !jemalloc;
+	bool all = a->opt[ARENAS_ALL] != NULL;
+	int err = 0;
+
+	reply_set(r, "arenas", json_array());
+	if (glibc) {
+		err = show_glibc(c, r, all, d);
+	} else {
+		reply_set(r, "total", json_null());
+		reply_set(r, "parameters", json_null());
+	}
+	if (!err && jemalloc)
+		err = show_jemalloc(c, r, all, glibc, d);
 	return err;
 }

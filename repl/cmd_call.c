@@ -8,12 +8,26 @@
 
 #include "../agent/allocator_choice.h"
 #include "../agent/glibc.h"
+#include "../agent/jemalloc_stats.h"
 #include "context.h"
 
 /* ---- stats */
 
+/* What `stats J` has printed, as members; null where it was cut, or is no JSON. */
+static json_t *stats_tree(struct context *c, struct reply *r, const char *text)
+{
+	json_error_t error;
+	json_t *tree = json_loads(text, JSON_DISABLE_EOF_CHECK, &error);
+
+	if (tree)
+		return tree;
+	reply_warn(c, r, "stats-not-json", "line %d: %.100s; --omit leaves parts out", error.line,
+		   error.text);
+	return json_null();
+}
+
 static int show_stats(struct context *c, struct reply *r, const struct allocator *a, bool titled,
-		      const char *text)
+		      bool json, const char *text)
 {
 	char label[ALLOCATOR_LABEL];
 	json_t *list, *o;
@@ -34,6 +48,8 @@ static int show_stats(struct context *c, struct reply *r, const struct allocator
 	reply_member(r, o, "file", json_text(a->file, strlen(a->file)));
 	reply_member(r, o, "symbol_prefix", json_string(a->prefix));
 	reply_member(r, o, "text", json_text(text, strlen(text)));
+	if (json)
+		reply_member(r, o, "stats", stats_tree(c, r, text));
 	return json_array_append_new(list, o);
 }
 
@@ -58,12 +74,19 @@ static json_t *joined_text(const json_t *list)
 static int stats_of(struct context *c, struct reply *r, const struct allocator *a,
 		    const struct args *args, bool titled, struct diag *d)
 {
+	const char *omit = args->opt[STATS_OMIT];
+	char *words[3] = { args->argc ? args->argv[0] : (char *)"", (char *)omit, NULL };
 	char *text = NULL;
-	int err = a->ops->stats(c->process, a, args->argc, args->argv, &text, d);
+	int n = omit ? 2 : args->argc, err;
+
+	/* glibc's prints one thing only, and has no words for parts */
+	if (omit && strcmp(a->ops->name, "jemalloc") != 0)
+		n = args->argc;
+	err = a->ops->stats(c->process, a, n, words, &text, d);
 
 	if (err)
 		return err;
-	if (show_stats(c, r, a, titled, text))
+	if (show_stats(c, r, a, titled, n && strchr(words[0], 'J') != NULL, text))
 		r->failed = true;
 	free(text);
 	return 0;
@@ -103,15 +126,28 @@ int no_allocator(const struct context *c, const char *what, struct diag *d)
 			 "%s uses no allocator that heapmedic can %s", c->comm, what);
 }
 
+int check_stats(const struct args *a, struct diag *d)
+{
+	const char *omit = a->opt[STATS_OMIT];
+	char opts[48] = "";
+
+	return omit ? stats_omit(omit, 0, opts, sizeof(opts), d) : 0;
+}
+
 int cmd_stats(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	/* The process is refreshed between commands, not inside one: the list stays. */
 	const struct allocators *v = &c->process->allocs;
 	size_t n = count_able(c->process), mute = 0;
+	const struct allocator *jemalloc;
 	int err = 0;
 
 	if (n == 0)
 		return no_allocator(c, "ask for statistics", d);
+	if (a->opt[STATS_OMIT])
+		err = find_jemalloc(c, r, &jemalloc, d);
+	if (err)
+		return err;
 	if (c->set.json) {
 		reply_set(r, "text", json_string(""));
 		reply_set(r, "allocators", json_array());

@@ -2,11 +2,16 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../agent/allocator_choice.h"
+#include "../agent/ctl_error.h"
 #include "../agent/ctl_rule.h"
 #include "../agent/jemalloc.h"
+#include "../agent/jemalloc_sweep.h"
 #include "context.h"
 
 /* With a value, or of a name without data, it is a change; nothing else is. */
@@ -21,7 +26,7 @@ unsigned effect_mallctl(const struct args *a)
 	return CMD_CALLS;
 }
 
-static json_t *value_json(const struct ctl_value *v)
+json_t *ctl_value_json(const struct ctl_value *v)
 {
 	switch (v->type) {
 	case CTL_BOOL:
@@ -55,7 +60,7 @@ static void answer_read(struct context *c, struct reply *r, const struct ctl_nam
 	if (c->set.json) {
 		reply_set(r, "name", json_text(name, strlen(name)));
 		reply_set(r, "type", json_string(row->ctype));
-		reply_set(r, "value", value_json(old));
+		reply_set(r, "value", ctl_value_json(old));
 		return;
 	}
 	if (row->type == CTL_VOID)
@@ -71,8 +76,8 @@ static void answer_write(struct context *c, struct reply *r, const struct ctl_na
 	if (c->set.json) {
 		reply_set(r, "name", json_text(name, strlen(name)));
 		reply_set(r, "type", json_string(row->ctype));
-		reply_set(r, "old", value_json(old));
-		reply_set(r, "new", value_json(new));
+		reply_set(r, "old", ctl_value_json(old));
+		reply_set(r, "new", ctl_value_json(new));
 		return;
 	}
 	fprintf(c->sink->out, "%s ", name);
@@ -93,7 +98,7 @@ static int plan(struct context *c, struct reply *r, const struct ctl_name *row, 
 		reply_set(r, "name", json_text(name, strlen(name)));
 		reply_set(r, "type", json_string(row->ctype));
 		reply_set(r, "old", json_null());
-		reply_set(r, "new", value ? value_json(value) : json_null());
+		reply_set(r, "new", value ? ctl_value_json(value) : json_null());
 		return 0;
 	}
 	fprintf(c->sink->out, "would %s %s", value ? "write" : "call", name);
@@ -106,8 +111,7 @@ static int plan(struct context *c, struct reply *r, const struct ctl_name *row, 
 }
 
 /* Where another one could be meant the one that owns malloc is asked, and that is said. */
-static int find_jemalloc(struct context *c, struct reply *r, const struct allocator **out,
-			 struct diag *d)
+int find_jemalloc(struct context *c, struct reply *r, const struct allocator **out, struct diag *d)
 {
 	const struct allocators *all = &c->process->allocs;
 	char label[ALLOCATOR_LABEL];
@@ -126,6 +130,158 @@ static int find_jemalloc(struct context *c, struct reply *r, const struct alloca
 	return err;
 }
 
+void tell_fresh(struct context *c, struct reply *r, const struct ctl_fresh *fresh)
+{
+	struct tm tm;
+	char text[32] = "";
+
+	if (!fresh->known)
+		return;
+	reply_set(r, "epoch", json_u64(fresh->epoch));
+	reply_set(r, "as_of", json_time(&fresh->at));
+	if (c->set.json || !localtime_r(&fresh->at.tv_sec, &tm))
+		return;
+	strftime(text, sizeof(text), "%H:%M:%S", &tm);
+	context_note(c, "statistics of %s.%03ld, epoch %" PRIu64, text, fresh->at.tv_nsec / 1000000,
+		     fresh->epoch);
+}
+
+/* ---- `all`: one line for each */
+
+struct telling {
+	struct context *c;
+	struct reply *r;
+	const struct ctl_path *path;
+	const struct ctl_value *value; /* written */
+	struct diag *d;
+};
+
+static void tell_refused(struct telling *t, const char *name, int rc)
+{
+	const struct ctl_build none = { 0 };
+	struct diag why = { 0 };
+
+	(void)ctl_error(t->path->row, name, &none, t->value != NULL, rc, &why);
+	reply_warn(t->c, t->r, why.code, "%s", why.text);
+}
+
+static void tell_cell(struct telling *t, const char *name, const struct ctl_cell *cell)
+{
+	FILE *out = t->c->sink->out;
+
+	fprintf(out, "%s ", name);
+	if (cell->value)
+		print_value(t->c, cell->value);
+	if (t->value && cell->value)
+		fputs(" -> ", out);
+	if (t->value)
+		print_value(t->c, t->value);
+	putc('\n', out);
+}
+
+static int take_cell(void *arg, const struct ctl_cell *cell)
+{
+	struct telling *t = arg;
+	json_t *o, *index;
+	char name[128];
+
+	if (ctl_path_name(t->path, cell->index, name, sizeof(name)))
+		return ctl_unknown(t->path->row->name, t->d);
+	if (cell->rc) {
+		tell_refused(t, name, cell->rc);
+		return 0;
+	}
+	if (!t->c->set.json) {
+		tell_cell(t, name, cell);
+		return 0;
+	}
+	o = json_object();
+	index = json_array();
+	for (unsigned i = 0; i < t->path->n; i++)
+		if (json_array_append_new(index, json_u64(cell->index[i])))
+			t->r->failed = true;
+	reply_member(t->r, o, "name", json_string(name));
+	reply_member(t->r, o, "index", index);
+	reply_member(t->r, o, t->value ? "old" : "value",
+		     cell->value ? ctl_value_json(cell->value) : json_null());
+	if (t->value)
+		reply_member(t->r, o, "new", ctl_value_json(t->value));
+	if (json_array_append_new(json_object_get(t->r->result, "values"), o))
+		t->r->failed = true;
+	return 0;
+}
+
+static void tell_left_out(struct telling *t, const struct ctl_sweep *s)
+{
+	char size[SIZE_TEXT];
+
+	if (s->cut || s->which->cut)
+		reply_warn(t->c, t->r, "sweep-cut",
+			   "jemalloc says that there are %" PRIu64
+			   " arenas; after %zu answers the rest was left out",
+			   s->which->narenas, s->cells);
+	if (s->skipped)
+		reply_warn(t->c, t->r, "huge-arena-left",
+			   "arena %u was left as it is: it is jemalloc's own for blocks of %s and "
+			   "more, and gives their pages back at once; arena.%u%s changes it",
+			   s->which->huge, text_size(size, s->which->threshold, t->c->set.bytes),
+			   s->which->huge, t->path->row->name + sizeof("arena.<i>") - 1);
+}
+
+/* Of the decay times the huge arena has its own, which is no oversight. */
+static bool leaves_huge(const struct ctl_name *row, const struct ctl_value *value)
+{
+	return value && strncmp(row->name, "arena.<i>.", 10) == 0 &&
+	       strstr(row->name, "_decay_ms") != NULL;
+}
+
+static int sweep(struct context *c, struct reply *r, const struct allocator *jemalloc,
+		 const struct ctl_path *path, const char *name, const struct ctl_value *value,
+		 struct diag *d)
+{
+	struct jemalloc_which *which = calloc(1, sizeof(*which));
+	struct telling t = { .c = c, .r = r, .path = path, .value = value, .d = d };
+	struct ctl_sweep s = {
+		.which = which,
+		.value = value,
+		.skip_huge = leaves_huge(path->row, value),
+	};
+	int err;
+
+	if (!which)
+		return diag_internal(d, -ENOMEM, "the arenas");
+	err = jemalloc_which_read(c->process, jemalloc, which, d);
+	if (!err) {
+		reply_set(r, "name", json_text(name, strlen(name)));
+		reply_set(r, "type", json_string(path->row->ctype));
+		reply_set(r, "values", json_array());
+		err = jemalloc_sweep(c->process, jemalloc, path, &s, take_cell, &t, d);
+	}
+	if (!err) {
+		tell_left_out(&t, &s);
+		if (strncmp(path->row->name, "stats.", 6) == 0)
+			tell_fresh(c, r, &which->fresh);
+	}
+	free(which);
+	return err;
+}
+
+/* A purge or decay of all arenas is one call: jemalloc has an index of its own for that. */
+static bool is_sweep(const struct ctl_path *path)
+{
+	return ctl_path_sweeps(path) && !(ctl_takes_all(path->row) && path->row->type == CTL_VOID);
+}
+
+/* An option that can only be set at the start is set in a variable that depends on the build. */
+static int exact_refusal(const struct context *c, const char *name, int err, struct diag *d)
+{
+	const struct allocator *a = process_allocator(c->process, "jemalloc");
+
+	if (!a || d->exit != HM_CALL_FAILED || err != -EPERM)
+		return err;
+	return jemalloc_refused(a, name, true, EPERM, d);
+}
+
 static int one_name(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	const char *name = a->argv[0];
@@ -133,23 +289,31 @@ static int one_name(struct context *c, const struct args *a, struct reply *r, st
 	const struct allocator *jemalloc;
 	struct ctl_value value, old = { .type = CTL_VOID };
 	bool write = a->argc == 2;
+	struct ctl_fresh fresh;
+	struct ctl_path path;
 	int err;
 
 	if (!row)
 		return ctl_unknown(name, d);
 	err = ctl_check(row, name, write, d);
-	if (!err && write)
+	if (err)
+		return exact_refusal(c, name, err, d);
+	if (write)
 		err = ctl_value_parse(row, a->argv[1], &value, d);
 	if (!err && write)
 		err = ctl_check_value(row, &value, d);
+	if (!err && ctl_path_parse(row, name, &path))
+		err = ctl_unknown(name, d);
 	if (!err)
 		err = find_jemalloc(c, r, &jemalloc, d);
 	if (err)
 		return err;
 	if (c->set.dry_run && (write || row->type == CTL_VOID))
 		return plan(c, r, row, name, write ? &value : NULL);
-	err = jemalloc_ctl(c->process, jemalloc, name, row, write ? &value : NULL,
-			   row->type == CTL_VOID ? NULL : &old, d);
+	if (is_sweep(&path))
+		return sweep(c, r, jemalloc, &path, name, write ? &value : NULL, d);
+	err = jemalloc_ctl_at(c->process, jemalloc, name, row, write ? &value : NULL,
+			      row->type == CTL_VOID ? NULL : &old, &fresh, false, d);
 	if (err)
 		return err;
 	if (row->acts_on_caller)
@@ -161,123 +325,8 @@ static int one_name(struct context *c, const struct args *a, struct reply *r, st
 		answer_write(c, r, row, name, &old, &value);
 	else
 		answer_read(c, r, row, name, &old);
+	tell_fresh(c, r, &fresh);
 	return 0;
-}
-
-/* ---- --list */
-
-/* Values are read where that is one plain read: no index to fill in, no write, not a thread's own.
- */
-static bool has_value(const struct ctl_name *row)
-{
-	return (row->access & CTL_READ) && !row->forbidden && !row->acts_on_caller &&
-	       row->type != CTL_VOID && row->type != CTL_OTHER && !ctl_is_pattern(row->name);
-}
-
-static void list_one(struct context *c, struct reply *r, const struct ctl_name *row,
-		     const struct ctl_value *value, struct table *t)
-{
-	const char *access = row->access == (CTL_READ | CTL_WRITE) ? "rw"
-			     : row->access == CTL_READ		   ? "r-"
-			     : row->access == CTL_WRITE		   ? "-w"
-								   : "--";
-	char text[80] = "";
-	json_t *o;
-
-	if (!c->set.json) {
-		if (value)
-			ctl_value_format(value, text, sizeof(text));
-		table_row(t, (const char *const[]){ row->name, row->ctype, access, text,
-						    row->meaning });
-		return;
-	}
-	o = json_object();
-	reply_member(r, o, "name", json_string(row->name));
-	reply_member(r, o, "type", json_string(row->ctype));
-	reply_member(r, o, "access", json_string(access));
-	reply_member(r, o, "value", value ? value_json(value) : json_null());
-	reply_member(r, o, "meaning", json_string(row->meaning));
-	if (json_array_append_new(json_object_get(r->result, "names"), o))
-		r->failed = true;
-}
-
-/*
- * The jemalloc to ask for values, NULL for none: only with a target, not under --passive, and not
- * where every read would hold the target's only thread once more.
- */
-static int list_source(struct context *c, struct reply *r, const struct allocator **out,
-		       struct diag *d)
-{
-	struct process *p;
-	int err;
-
-	*out = NULL;
-	if (!c->pid || c->set.passive || c->set.dry_run)
-		return 0;
-	err = context_process(c, &p, d);
-	if (err)
-		return err;
-	err = find_jemalloc(c, r, out, d);
-	if (!err)
-		err = process_session(p, d);
-	if (!err && !session_is_proxy(p->session))
-		*out = NULL;
-	return err;
-}
-
-static int list_rows(struct context *c, const char *prefix, struct reply *r,
-		     const struct allocator *jemalloc, struct table *t, struct diag *d)
-{
-	size_t n, shown = 0;
-	const struct ctl_name *row = ctl_table(&n);
-
-	for (size_t i = 0; i < n; i++) {
-		struct ctl_value v = { .type = CTL_VOID };
-		bool known = false;
-
-		if (strncmp(row[i].name, prefix, strlen(prefix)) != 0)
-			continue;
-		shown++;
-		if (jemalloc && has_value(&row[i])) {
-			int err = jemalloc_ctl(c->process, jemalloc, row[i].name, &row[i], NULL, &v,
-					       d);
-
-			/* A name that this build does not have has no value; more than that is lost
-			 * with the session. */
-			if (err && d->exit != HM_CALL_FAILED && d->exit != HM_UNSUPPORTED)
-				return err;
-			known = !err;
-			diag_clear(d);
-		}
-		list_one(c, r, &row[i], known ? &v : NULL, t);
-	}
-	if (shown)
-		return 0;
-	return diag_fail(d, -ENOENT, HM_CALL_FAILED, "unknown-name", "`mallctl --list` shows all",
-			 "no name of jemalloc begins with '%.60s'", prefix);
-}
-
-static int list_names(struct context *c, const struct args *a, struct reply *r, struct diag *d)
-{
-	static const struct column columns[] = { { "NAME", false },
-						 { "TYPE", false },
-						 { "ACCESS", false },
-						 { "VALUE", false },
-						 { "MEANING", false } };
-	const struct allocator *jemalloc;
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
-	int err = t ? 0 : diag_internal(d, -ENOMEM, "the table");
-
-	if (!err)
-		err = list_source(c, r, &jemalloc, d);
-	if (!err && c->set.json)
-		reply_set(r, "names", json_array());
-	if (!err)
-		err = list_rows(c, a->argc ? a->argv[0] : "", r, jemalloc, t, d);
-	if (!err && !c->set.json && table_print(t, c->sink))
-		err = diag_internal(d, -ENOMEM, "the table");
-	table_free(t);
-	return err;
 }
 
 int check_mallctl(const struct args *a, struct diag *d)
@@ -299,6 +348,6 @@ int check_mallctl(const struct args *a, struct diag *d)
 int cmd_mallctl(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	if (a->opt[CTL_LIST])
-		return list_names(c, a, r, d);
+		return ctl_list(c, a, r, d);
 	return one_name(c, a, r, d);
 }

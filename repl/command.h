@@ -40,7 +40,8 @@ enum completion {
 	COMPLETE_TID,
 	COMPLETE_FILE,
 	COMPLETE_FACT,
-	COMPLETE_PROF
+	COMPLETE_PROF,
+	COMPLETE_USAGE /* what the usage names */
 };
 
 /* The words of one command, checked against its row. */

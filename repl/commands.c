@@ -90,10 +90,13 @@ static const struct command rows[] = {
 		  "\n"
 		  "  heapmedic -p 4711 maps\n"
 		  "  heapmedic -p 4711 maps --all\n" },
-	{ .name = "arenas", .flags = CMD_PASSIVE | CMD_LOADED, .usage = "", .run = cmd_arenas,
+	{ .name = "arenas", .flags = CMD_PASSIVE | CMD_LOADED | CMD_CALLS, .usage = "", .run = cmd_arenas,
 	  .options = { [ARENAS_ALL] = { "all", NULL, "every arena, not only the 20 largest" } },
-	  .help = "glibc's arenas, and what a trim would return",
-	  .more = "One row per arena, largest first, read from memory: nothing is held or called.\n"
+	  .help = "the arenas, and what a trim would return",
+	  .more = "One row per arena, largest first. glibc's are read from memory: nothing is held\n"
+		  "or called. jemalloc's are asked by calls, which --passive leaves out.\n"
+		  "\n"
+		  "glibc:\n"
 		  "SYSTEM, IN USE and FREE are what `info` has too. FREE RSS is the part of FREE\n"
 		  "that is in memory, TRIMMABLE the pages that a trim would return, STRANDED what\n"
 		  "is free on pages that it cannot return, as something on them is in use or too\n"
@@ -107,6 +110,13 @@ static const struct command rows[] = {
 		  "Below: blocks that have mappings of their own, the thresholds in force (dynamic\n"
 		  "ones follow what the program frees, frozen ones were set by somebody), and how\n"
 		  "many arenas there can be. (passive): read from memory, glibc was not asked.\n"
+		  "\n"
+		  "jemalloc, those that are initialised: ALLOCATED is the program's (TCACHE of it\n"
+		  "idle in thread caches), ACTIVE the pages that hold it. DIRTY pages are unused\n"
+		  "and still in memory: `purge` returns them. MUZZY ones are lazily free: in RSS\n"
+		  "until the kernel needs memory. RETAINED is address space without memory. DECAY\n"
+		  "is after how long unused pages go back (`decay`). huge is the arena that\n"
+		  "jemalloc keeps for large blocks.\n"
 		  "\n"
 		  "  heapmedic -p 4711 arenas\n"
 		  "  heapmedic -p 4711 --json arenas\n"
@@ -161,12 +171,20 @@ static const struct command rows[] = {
 		  "\n"
 		  "  heapmedic -p 4711 info\n"
 		  "  heapmedic info --file saved.xml --json\n" },
-	{ .name = "stats", .flags = CMD_CALLS, .usage = "[ARG]", .max = 1, .run = cmd_stats,
+	{ .name = "stats", .flags = CMD_CALLS, .usage = "[ARG]", .max = 1, .check = check_stats, .run = cmd_stats,
+	  .options = { [STATS_OMIT] = { "omit", "WHAT", "jemalloc: leave these parts out, as in bins,large" } },
 	  .help = "the allocator's own statistics, as it prints them",
 	  .more = "glibc: malloc_stats. jemalloc: malloc_stats_print, ARG is its option string\n"
-		  "(J for JSON). Nothing of it reaches the target's stderr.\n"
+		  "(J for JSON; with --json its members are in the answer). Nothing of it reaches\n"
+		  "the target's stderr.\n"
 		  "\n"
-		  "  heapmedic -p 4711 stats\n" },
+		  "WHAT is one or more words with commas between them: general (version, build,\n"
+		  "options), merged (sums over all arenas), destroyed, arenas (each by itself),\n"
+		  "bins, large (size classes), mutexes, extents (since 5.2), hpa (since 5.3).\n"
+		  "\n"
+		  "  heapmedic -p 4711 stats\n"
+		  "  heapmedic -p 4711 stats --omit arenas,bins,large,mutexes,extents\n"
+		  "  heapmedic -p 4711 --json stats J --omit arenas\n" },
 	{ .name = "trim", .flags = CMD_CALLS | CMD_WRITES, .usage = "[PAD]", .max = 1, .check = check_trim, .run = cmd_trim,
 	  .options = { [TRIM_MIN_YIELD] = { "min-yield", "SIZE", "exit 7 if less than this came back" },
 		       [TRIM_FORCE] = { "force", NULL, "also in a damaged heap (expert: may end the process)" } },
@@ -198,14 +216,54 @@ static const struct command rows[] = {
 	  .options = { [CTL_LIST] = { "list", NULL, "list the names that begin with NAME" } },
 	  .help = "read or write any of jemalloc's names",
 	  .more = "Without VALUE the name is read (a name without data is called: that is a\n"
-		  "change). With VALUE it is written, and the old value is printed too. An index\n"
-		  "may be `all` where jemalloc knows it. `arenas.` are the defaults of arenas made\n"
-		  "later; those that exist are `arena.0.`, `arena.1.` and so on. A change stays\n"
-		  "when heapmedic leaves.\n"
+		  "change). With VALUE it is written, and the old value is printed too. With `all`\n"
+		  "for an index there is a line for each arena that is initialised, or each size\n"
+		  "class; arena.all.purge and decay are one call. 4096 is jemalloc's own number for\n"
+		  "all arenas together: stats.arenas.4096.pdirty is their sum. `arenas.` are the\n"
+		  "defaults of arenas made later; those that exist are `arena.0.`, `arena.1.` and\n"
+		  "so on. A change stays when heapmedic leaves.\n"
+		  "\n"
+		  "Statistics are renewed before they are read; which epoch they are of is told.\n"
 		  "\n"
 		  "  heapmedic -p 4711 mallctl stats.allocated\n"
-		  "  heapmedic -p 4711 mallctl arena.0.dirty_decay_ms 1000\n"
+		  "  heapmedic -p 4711 mallctl stats.arenas.all.pdirty\n"
+		  "  heapmedic -p 4711 mallctl arena.all.dirty_decay_ms 1000\n"
 		  "  heapmedic mallctl --list arenas.\n" },
+	{ .name = "purge", .flags = CMD_CALLS | CMD_WRITES, .usage = "[all|INDEX]", .max = 1,
+	  .completes = COMPLETE_USAGE, .check = check_purge, .run = cmd_purge,
+	  .help = "jemalloc: return unused pages now, measured",
+	  .more = "Dirty pages (unused, in memory) and muzzy ones (lazily free) of all arenas, or\n"
+		  "of one, go back at once. What the RSS and jemalloc's books say before and after\n"
+		  "is told. Muzzy pages are in RSS until the kernel needs memory (LAZY in `maps`),\n"
+		  "so that a purge lowers it; retained is address space, which costs nothing.\n"
+		  "What is in use on partly used pages no call returns: ACTIVE less ALLOCATED.\n"
+		  "\n"
+		  "  heapmedic -p 4711 purge\n"
+		  "  heapmedic -p 4711 purge 3\n" },
+	{ .name = "decay", .flags = CMD_CALLS | CMD_WRITES, .usage = "[dirty|muzzy] [all|INDEX|default] [MS|off]", .max = 3,
+	  .completes = COMPLETE_USAGE, .check = check_decay, .effect = effect_decay, .run = cmd_decay,
+	  .help = "jemalloc: after how long unused pages go back",
+	  .more = "Without MS the times are shown: the default of arenas made later, and each arena\n"
+		  "that is initialised. MS is milliseconds, or a time as in 10s; 0 is at once, off\n"
+		  "is never. `all` sets the default and each initialised arena; others are not\n"
+		  "touched, nor is the arena that jemalloc has for large blocks (its pages go back\n"
+		  "at once by design): that one only by its number. Jemalloc looks at the time when\n"
+		  "the program allocates or frees, or in its background threads.\n"
+		  "\n"
+		  "  heapmedic -p 4711 decay\n"
+		  "  heapmedic -p 4711 decay dirty all 1000\n"
+		  "  heapmedic -p 4711 decay muzzy default off\n" },
+	{ .name = "background_thread", .flags = CMD_CALLS | CMD_WRITES, .usage = "[on|off]", .max = 1,
+	  .completes = COMPLETE_USAGE, .check = check_background_thread, .effect = effect_background_thread, .run = cmd_background_thread,
+	  .help = "jemalloc: its own threads that return pages",
+	  .more = "Without a word: whether they run. `on` starts threads in the process, which stay\n"
+		  "when heapmedic leaves; as heapmedic's own thread makes them, they share its\n"
+		  "descriptor table and not the program's. So it is refused (exit 6) unless --yes\n"
+		  "is given, or the shell's question answered. `off` ends them. Better in the\n"
+		  "program's own options: MALLOC_CONF=background_thread:true.\n"
+		  "\n"
+		  "  heapmedic -p 4711 background_thread\n"
+		  "  heapmedic -p 4711 background_thread on --yes\n" },
 	{ .name = "prof", .flags = CMD_CALLS | CMD_WRITES, .usage = "WHAT [ARG...]", .min = 1, .max = 3,
 	  .completes = COMPLETE_PROF, .check = check_prof, .run = cmd_prof, .effect = effect_prof,
 	  .options = { [PROF_FOR] = { "for", "TIME", "on: and off again after that time" },

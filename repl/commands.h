@@ -2,6 +2,7 @@
 #ifndef HM_COMMANDS_H
 #define HM_COMMANDS_H
 #include "../agent/allocator.h"
+#include "../agent/size.h"
 #include "command.h"
 
 /* The functions behind the rows of the command table, one file per family. */
@@ -14,6 +15,7 @@ enum { MAPS_ALL };
 enum { ARENAS_ALL };
 enum { TRIM_MIN_YIELD, TRIM_FORCE };
 enum { CTL_LIST };
+enum { STATS_OMIT };
 enum { CHECK_HOLD };
 enum { WATCH_AFTER_TRIM };
 enum { SNAPSHOT_FORCE };
@@ -45,7 +47,7 @@ command_fn cmd_info;
 unsigned effect_info(const struct args *a);
 /* cmd_call.c */
 command_fn cmd_stats, cmd_mallopt;
-check_fn check_mallopt;
+check_fn check_mallopt, check_stats;
 /* Exit 5: the process uses no allocator that can be asked for that. */
 int no_allocator(const struct context *c, const char *what, struct diag *d);
 /* cmd_trim.c */
@@ -76,6 +78,34 @@ unsigned effect_require(const struct args *a), effect_when(const struct args *a)
 command_fn cmd_prof;
 check_fn check_prof;
 unsigned effect_prof(const struct args *a);
+struct ctl_value;
+struct ctl_fresh;
+json_t *ctl_value_json(const struct ctl_value *v);
+/* The jemalloc that the process allocates with. Exit 5 without one, 2 where of several none owns
+ * malloc and none was chosen. */
+HM_MUST_CHECK int find_jemalloc(struct context *c, struct reply *r, const struct allocator **out,
+				struct diag *d);
+/* When the statistics are of: a line of talk, and two members. Nothing where none were read. */
+void tell_fresh(struct context *c, struct reply *r, const struct ctl_fresh *fresh);
+/* cmd_ctl_list.c */
+command_fn ctl_list;
+/* cmd_decay.c */
+command_fn cmd_decay;
+check_fn check_decay;
+unsigned effect_decay(const struct args *a);
+/* cmd_jemalloc.c */
+command_fn cmd_purge, cmd_background_thread;
+check_fn check_purge, check_background_thread;
+/* "all" or nothing (JEMALLOC_ALL), or the number of an arena. Exit 2. */
+HM_MUST_CHECK int arena_parse(const char *word, long *out, struct diag *d);
+unsigned effect_background_thread(const struct args *a);
+/* cmd_arenas_jemalloc.c */
+struct jemalloc_arenas;
+HM_MUST_CHECK int show_jemalloc_arenas(struct context *c, struct reply *r,
+				       const struct jemalloc_arenas *a, bool all, bool titled,
+				       struct diag *d);
+/* "10 s", "at once", "never" */
+const char *decay_text(int64_t ms, char buf[SIZE_TEXT]);
 /* cmd_shell.c */
 command_fn cmd_set, cmd_echo, cmd_sleep, cmd_help, cmd_quit, cmd_source;
 check_fn check_set, check_sleep;

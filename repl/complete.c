@@ -62,6 +62,63 @@ static void offer_commands(struct matches *m)
 	}
 }
 
+/* How much of an index is typed at s: digits, or all; not more than left. */
+static size_t typed_index(const char *s, size_t left)
+{
+	size_t n = 0;
+
+	while (n < left && n < 20 && s[n] >= '0' && s[n] <= '9')
+		n++;
+	return n == 0 && left >= 3 && strncmp(s, "all", 3) == 0 ? 3 : n;
+}
+
+static void offer_once(struct matches *m, const char *text)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (strcmp(m->out[i], text) == 0)
+			return;
+	offer(m, text);
+}
+
+/*
+ * A name of the table with the indices that are typed already: for "arena.0.pu" arena.<i>.purge is
+ * arena.0.purge. Where the next index is still to be typed, the offer ends with it.
+ */
+static void offer_indexed(struct matches *m, const char *name)
+{
+	char text[128], full[160];
+	size_t used = 0;
+
+	while (*name && used < sizeof(text) - 24) {
+		const char *typed = m->word + used;
+		size_t left = m->len > used ? m->len - used : 0, n;
+
+		if (*name != '<') {
+			if (left && *typed != *name)
+				return;
+			text[used++] = *name++;
+			continue;
+		}
+		n = typed_index(typed, left);
+		if (n == left || (!n && left < 3 && !strncmp("all", typed, left)))
+			break;
+		memcpy(text + used, typed, n);
+		used += n;
+		name += 3;
+	}
+	text[used] = '\0';
+	if (!*name) {
+		offer(m, text);
+		return;
+	}
+	snprintf(full, sizeof(full), "%s%.*s.", text, m->len > used ? (int)(m->len - used) : 1,
+		 m->len > used ? m->word + used : "0");
+	if (m->len <= used || m->word[used] != 'a')
+		offer_once(m, full);
+	snprintf(full, sizeof(full), "%sall.", text);
+	offer_once(m, full);
+}
+
 static void offer_ctl(struct matches *m)
 {
 	size_t n;
@@ -69,7 +126,7 @@ static void offer_ctl(struct matches *m)
 
 	for (size_t i = 0; i < n; i++)
 		if (!row[i].forbidden)
-			offer(m, row[i].name);
+			offer_indexed(m, row[i].name);
 }
 
 static void offer_facts(struct matches *m)
@@ -101,6 +158,26 @@ static void offer_choices(struct matches *m, const char *const *words)
 {
 	for (; *words; words++)
 		offer(m, *words);
+}
+
+/* The words of "[dirty|muzzy] [all|INDEX]" that stand for themselves: those in small letters. */
+static void offer_usage(struct matches *m, const char *usage, size_t nth)
+{
+	char word[32];
+
+	while (nth-- && usage)
+		usage = strchr(usage, ' ') ? strchr(usage, ' ') + 1 : NULL;
+	while (usage && *usage && *usage != ' ') {
+		size_t n = strcspn(usage, "[]| ");
+
+		if (n && n < sizeof(word) && *usage >= 'a' && *usage <= 'z') {
+			memcpy(word, usage, n);
+			word[n] = '\0';
+			offer(m, word);
+		}
+		usage += n;
+		usage += strspn(usage, "[]|");
+	}
 }
 
 static void offer_values(struct matches *m, const char *key)
@@ -165,6 +242,9 @@ static void offer_words(struct matches *m, const struct command *row, size_t nth
 	case COMPLETE_TID:
 		if (nth == 0)
 			offer_tids(m, env);
+		break;
+	case COMPLETE_USAGE:
+		offer_usage(m, row->usage, nth);
 		break;
 	case COMPLETE_FACT:
 		offer_facts(m);

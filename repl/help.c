@@ -16,8 +16,10 @@ void help_commands(FILE *out)
 
 		snprintf(head, sizeof(head), "%s%s%s", row[i].name, *row[i].usage ? " " : "",
 			 row[i].usage);
-		fprintf(out, "  %-22s %-3s %s\n", head, command_letters(row[i].flags, letters),
-			row[i].help);
+		/* a long one has a line for itself */
+		fprintf(out, "  %-22s%s %-3s %s\n", head,
+			strlen(head) > 22 ? "\n                        " : "",
+			command_letters(row[i].flags, letters), row[i].help);
 	}
 	fputs("  p reads only, s holds a thread for a moment, c calls into the target,\n"
 	      "  w changes it\n",

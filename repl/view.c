@@ -47,6 +47,19 @@ int view_arenas(struct context *c, struct glibc_arenas *own, const struct glibc_
 		     : glibc_arenas_none(c->process, d);
 }
 
+int view_jemalloc(struct context *c, const struct allocator *a, struct jemalloc_arenas *own,
+		  const struct jemalloc_arenas **out, struct diag *d)
+{
+	if (c->loaded) {
+		*out = &c->loaded->jemalloc_arenas;
+		return (*out)->n ? 0 : jemalloc_arenas_unasked(c->loaded->look.jemalloc_unasked, d);
+	}
+	*out = own;
+	if (c->set.passive || !a)
+		return jemalloc_arenas_unasked(LOOK_NOT_ASKED, d);
+	return jemalloc_arenas_read(c->process, a, own, d);
+}
+
 const struct allocators *view_allocators(const struct context *c)
 {
 	return c->loaded ? &c->loaded->allocs : &c->process->allocs;

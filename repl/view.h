@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifndef HM_VIEW_H
 #define HM_VIEW_H
+#include "../agent/jemalloc_arenas.h"
 #include "../agent/look.h"
 #include "../agent/thread_rows.h"
 #include "context.h"
@@ -20,5 +21,9 @@ HM_MUST_CHECK int view_threads(struct context *c, struct thread_rows *own,
 /* -ENODATA, without d, where glibc has not allocated anything yet. */
 HM_MUST_CHECK int view_arenas(struct context *c, struct glibc_arenas *own,
 			      const struct glibc_arenas **out, struct diag *d);
+/* Of a, by calls. Exit 4 under --passive, and for a snapshot that was taken so. */
+HM_MUST_CHECK int view_jemalloc(struct context *c, const struct allocator *a,
+				struct jemalloc_arenas *own, const struct jemalloc_arenas **out,
+				struct diag *d);
 const struct allocators *view_allocators(const struct context *c);
 #endif

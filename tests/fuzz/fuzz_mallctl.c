@@ -3,11 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../agent/ctl_error.h"
+#include "../../agent/ctl_path.h"
 #include "../../agent/ctl_rule.h"
 #include "../../agent/glibc_file.h"
 #include "../../agent/jemalloc_signs.h"
+#include "../../agent/jemalloc_stats.h"
 #include "../../agent/mallctl.h"
 #include "../../agent/mallopt.h"
+#include "../../inject/status.h"
 #include "fuzz.h"
 
 const char fuzz_name[] = "mallctl";
@@ -33,9 +37,31 @@ static void one_type(const struct ctl_name *row, const char *value)
 		fuzz_diag(&d);
 }
 
+/* What a name is made of can be put together again. */
+static void indices(const struct ctl_name *row, const char *name)
+{
+	uint64_t index[CTL_INDICES] = { 0 };
+	struct ctl_path path;
+	char again[160];
+	struct diag d;
+
+	diag_clear(&d);
+	if (ctl_path_parse(row, name, &path))
+		return;
+	for (unsigned i = 0; i < path.n; i++) {
+		FUZZ_CHECK(path.index[i].value <= UINT32_MAX);
+		index[i] = path.index[i].value;
+		if (ctl_path_check(&path, i, name, 9, &d))
+			fuzz_diag(&d);
+	}
+	if (ctl_path_name(&path, index, again, sizeof(again)) == 0)
+		FUZZ_CHECK(ctl_find(again) == row);
+}
+
 static void rules(const char *name, const char *rest, int rc)
 {
 	const struct ctl_name *row = ctl_find(name);
+	struct ctl_build b = { 0 };
 	const char *near[8];
 	struct diag d;
 
@@ -50,12 +76,30 @@ static void rules(const char *name, const char *rest, int rc)
 		name = "arena.0.dirty_decay_ms";
 		row = ctl_find(name);
 	}
+	for (unsigned f = 0; f < CTL_FACTS; f++)
+		b.fact[f] = (enum ctl_answer)((unsigned char)rest[0] >> f % 4 & 1);
+	escape_copy(b.version, sizeof(b.version), rest, strlen(rest));
 	for (int write = 0; write < 2; write++) {
 		if (ctl_check(row, name, write, &d))
 			fuzz_diag(&d);
-		FUZZ_CHECK(ctl_error(row, name, rest, write, rc, &d) < 0);
+		FUZZ_CHECK(ctl_error(row, name, &b, write, rc, &d) < 0);
 		fuzz_diag(&d);
 	}
+	indices(row, name);
+}
+
+static void parts(const char *text)
+{
+	char opts[16] = "J";
+	struct diag d;
+
+	diag_clear(&d);
+	if (stats_omit(text, 0x050201, opts, sizeof(opts), &d))
+		fuzz_diag(&d);
+	FUZZ_CHECK(strlen(opts) < sizeof(opts));
+	diag_clear(&d);
+	if (stats_letters(text, &d))
+		fuzz_diag(&d);
 }
 
 static void values(const char *text)
@@ -80,6 +124,7 @@ static void values(const char *text)
 			FUZZ_CHECK(v >= fact[i].min && v <= fact[i].max);
 	}
 	(void)!mallopt_find(text);
+	parts(text);
 }
 
 static void replies(const uint8_t *data, size_t size)

@@ -14,6 +14,7 @@
 #include "../../agent/ctl_rule.h"
 #include "../../agent/glibc.h"
 #include "../../agent/jemalloc.h"
+#include "../../agent/jemalloc_arenas.h"
 #include "../../agent/jemalloc_prof.h"
 #include "../../agent/process.h"
 #include "../../inject/modules_private.h"
@@ -25,8 +26,11 @@ const char fuzz_name[] = "replies";
 #define BASE 0x600000000000ULL
 
 #define CALLS 3
+/* Of one command: whatever is answered, it comes to an end. */
+#define BATCHES_MAX 16384
 
 static struct {
+	unsigned batches;
 	uint64_t ret[CALLS];
 	const uint8_t *scratch;
 	size_t len;
@@ -57,9 +61,10 @@ int process_ready(struct process *p, struct diag *d)
 int process_calls(struct process *p, struct call *v, size_t n, struct diag *d)
 {
 	(void)p, (void)d;
-	for (size_t i = 0; i < n && i < CALLS; i++) {
+	FUZZ_CHECK(n <= SESSION_MAX_CALLS && ++reply.batches < BATCHES_MAX);
+	for (size_t i = 0; i < n; i++) {
 		FUZZ_CHECK(v[i].fn != 0);
-		v[i].ret = reply.ret[i];
+		v[i].ret = reply.ret[i % CALLS];
 		v[i].ns = reply.ret[CALLS - 1];
 	}
 	memcpy(scratch, reply.scratch, reply.len < session.used ? reply.len : session.used);
@@ -104,14 +109,15 @@ const struct allocator *process_allocator(const struct process *p, const char *n
 
 static struct elf_file *library(void)
 {
-	static const char *const names[] = { "malloc_info", "malloc_stats",
-					     "malloc_trim", "mallopt",
-					     "stderr",	    "_IO_2_1_stderr_",
-					     "mallctl",	    "malloc_stats_print" };
+	static const char *const names[] = { "malloc_info",	 "malloc_stats",
+					     "malloc_trim",	 "mallopt",
+					     "stderr",		 "_IO_2_1_stderr_",
+					     "mallctl",		 "malloc_stats_print",
+					     "mallctlnametomib", "mallctlbymib" };
 	static struct elf_file *e;
 
 	if (!e)
-		FUZZ_CHECK(elf_file_open(fuzz_library(names, 8), &e) == 0);
+		FUZZ_CHECK(elf_file_open(fuzz_library(names, 10), &e) == 0);
 	return e;
 }
 
@@ -193,6 +199,50 @@ static void prof_dump(struct process *p)
 	free(text);
 }
 
+/* Sweeps over whatever there is said to be. */
+static int seen_cell(void *arg, const struct ctl_cell *cell)
+{
+	char buf[1100];
+
+	(void)arg;
+	if (!cell->value)
+		return 0;
+	ctl_value_format(cell->value, buf, sizeof(buf));
+	fuzz_printable(buf, strlen(buf), "");
+	return 0;
+}
+
+static void sweep(struct process *p, const char *name)
+{
+	static struct jemalloc_which which;
+	struct ctl_sweep s = { .which = &which };
+	struct ctl_path path;
+	struct diag d;
+
+	diag_clear(&d);
+	FUZZ_CHECK(ctl_path_parse(ctl_find(name), name, &path) == 0);
+	if (jemalloc_which_read(p, &p->allocs.v[0], &which, &d) ||
+	    jemalloc_sweep(p, &p->allocs.v[0], &path, &s, seen_cell, NULL, &d))
+		fuzz_diag(&d);
+	FUZZ_CHECK(which.n <= JEMALLOC_ARENAS_MAX && s.cells <= SWEEP_CELLS_MAX);
+}
+
+static void arenas(struct process *p)
+{
+	struct jemalloc_arenas all;
+	struct diag d;
+
+	diag_clear(&d);
+	if (jemalloc_arenas_read(p, &p->allocs.v[0], &all, &d)) {
+		fuzz_diag(&d);
+		return;
+	}
+	FUZZ_CHECK(all.n <= JEMALLOC_ARENAS_MAX);
+	for (unsigned f = 0; f < JEM_DIRTY_DECAY; f++)
+		FUZZ_CHECK(all.total.v[f] >= 0);
+	jemalloc_arenas_free(&all);
+}
+
 static void texts(struct process *p, unsigned which)
 {
 	char *opts[] = { (char *)"J" }, *text = NULL;
@@ -243,6 +293,17 @@ static void run(struct process *p, unsigned which)
 		prof_dump(p);
 }
 
+static void run_sweep(struct process *p, unsigned which)
+{
+	static const char *const sweeps[] = { "arena.all.dss", "stats.arenas.all.pdirty",
+					      "arenas.bin.all.size" };
+
+	if (which % 4 == 0)
+		arenas(p);
+	else
+		sweep(p, sweeps[which % 4 - 1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char status[] = "State:\tS\nTgid:\t7\nPid:\t7\nThreads:\t1\n";
@@ -274,11 +335,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_proc_file("status", status, sizeof(status) - 1);
 	}
 	region_layout(&session.r, BASE, HM_MODE_PROXY, 1, SESSION_SCRATCH, 0);
+	reply.batches = 0;
 	for (size_t i = 0; i < CALLS; i++)
 		reply.ret[i] = fuzz_number(&in, 8);
 	reply.scratch = fuzz_bytes(&in, (size_t)fuzz_number(&in, 2), &reply.len);
 	fuzz_memory(&in);
-	run(&p, which & 63);
+	if (which & 128)
+		run_sweep(&p, which & 63);
+	else
+		run(&p, which & 63);
 	close(session.proxy.out);
 	free(session.captured);
 	return 0;

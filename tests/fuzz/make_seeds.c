@@ -349,24 +349,39 @@ static void reply_seeds(void)
 		const char *name;
 		unsigned which, result, scratch;
 	} calls[] = {
-		{ "version", 0, 0, 64 },     { "decay", 1, 0, 64 },
-		{ "write", 1 + 16, 0, 80 },  { "refused", 1 + 16, 14, 0 },
-		{ "stats", 3, 0, 96 },	     { "purge", 40, 0, 0 },
-		{ "info", 32, 0, 0 },	     { "malloc-stats", 33, 0, 0 },
-		{ "print", 34, 0, 0 },	     { "trim", 35, 1, 0 },
-		{ "direct", 33 + 64, 0, 0 }, { "direct-print", 34 + 64, 0, 0 },
-		{ "profiling", 48, 0, 96 },  { "profile", 56 + 64, 0, 0 },
+		{ "version", 0, 0, 64 },
+		{ "decay", 1, 0, 64 },
+		{ "write", 1 + 16, 0, 80 },
+		{ "refused", 1 + 16, 14, 0 },
+		{ "stats", 3, 0, 96 },
+		{ "purge", 40, 0, 0 },
+		{ "info", 32, 0, 0 },
+		{ "malloc-stats", 33, 0, 0 },
+		{ "print", 34, 0, 0 },
+		{ "trim", 35, 1, 0 },
+		{ "direct", 33 + 64, 0, 0 },
+		{ "direct-print", 34 + 64, 0, 0 },
+		{ "profiling", 48, 0, 96 },
+		{ "profile", 56 + 64, 0, 0 },
+		{ "arenas", 128, 0, 104 },
+		{ "sweep", 129, 0, 104 },
+		{ "sweep-arenas", 130, 0, 104 },
+		{ "sweep-classes", 131, 0, 104 },
 	};
 	static const char words[] = "text\x1b of the allocator\n";
 	static const char heap[] = "heap_v2/524288\n  t*: 1: 64 [0: 0]\n\nMAPPED_LIBRARIES:\n"
 				   "300000000000-300000100000 r-xp 00000000 08:01 7 /lib/x\n";
-	static unsigned char scratch[96], file[224];
+	static unsigned char scratch[112], file[224];
 	uint64_t v = SYMBOL(6), lost = 0, eight = 8;
 	uint32_t magic = 0xfbad2087, fd = 2;
 
 	v = SYMBOL(9);
 	memcpy(scratch + 16, &v, 8);
 	memcpy(scratch + 32, &eight, 8);
+	/* three arenas, each of which is initialised */
+	scratch[48] = 4;
+	scratch[80] = 3;
+	scratch[96] = 4;
 	memcpy(file, &magic, 4);
 	memcpy(file + 112, &fd, 4);
 	memcpy(file + 136, &v, 8);

@@ -252,3 +252,35 @@ Test(redis, is_sampled)
 	cr_assert_gt(stacks, 5);
 	redis_stop(&r);
 }
+
+/* A server's arenas before and after a purge: what was unused has gone, what is in use has not. */
+Test(redis, arenas_and_purge)
+{
+	long long dirty, active;
+	struct redis r;
+	struct run got;
+	json_t *o;
+
+	redis_start(&r);
+	fill(&r);
+	run_ok(r.v.pid, "decay", "dirty", "all", "off", NULL);
+	run(&got, r.v.pid, "--json", "arenas", NULL);
+	run_expect(&got, 0);
+	o = run_json(&got, 0, r.v.pid, "arenas");
+	active = json_int(o, "result.jemalloc.total.active");
+	dirty = json_int(o, "result.jemalloc.total.dirty");
+	cr_assert_gt(active, KEPT * 1024ll);
+	json_decref(o);
+	run_free(&got);
+	run(&got, r.v.pid, "--json", "purge", NULL);
+	run_expect(&got, 0);
+	o = run_json(&got, 0, r.v.pid, "purge");
+	cr_assert_geq(json_int(o, "result.jemalloc.dirty.before"), dirty / 2);
+	cr_assert_lt(json_int(o, "result.jemalloc.dirty.after"), MIB);
+	cr_assert_gt(json_int(o, "result.jemalloc.active.after"), KEPT * 1024ll);
+	json_decref(o);
+	run_free(&got);
+	ask(&r, "DBSIZE\r\n", ":5000");
+	ask(&r, "STRLEN key:17\r\n", ":1022");
+	redis_stop(&r);
+}

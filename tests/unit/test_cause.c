@@ -228,3 +228,27 @@ Test(cause, readme_has_the_other_codes_too)
 				  !strcmp(rows[i].code, "read-only"),
 			  "nobody says %s", rows[i].code);
 }
+
+/* The words for what mallctl returns are in README's table of them. */
+Test(cause, readme_has_the_words_of_mallctl)
+{
+	static const char *const files[] = { "agent/ctl_error.c", "agent/ctl_build.c" };
+	char *readme = read_source("README.md");
+	unsigned found = 0;
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		char *text = read_source(files[i]);
+
+		for (char *at = text; (at = strstr(at, "\"mallctl-")) != NULL; at++) {
+			char word[64], cell[80];
+
+			cr_assert_eq(sscanf(at, "\"%63[^\"]\"", word), 1);
+			snprintf(cell, sizeof(cell), "| `%s` |", word);
+			cr_expect_not_null(strstr(readme, cell), "README has no %s", word);
+			found++;
+		}
+		free(text);
+	}
+	cr_expect_gt(found, 20);
+	free(readme);
+}

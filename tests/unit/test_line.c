@@ -89,7 +89,20 @@ Test(complete, names_of_the_allocators)
 {
 	cr_expect(offers("mallctl stats.all", "stats.allocated"));
 	cr_expect(offers("mallctl --list arenas.d", "arenas.dirty_decay_ms"));
-	cr_expect_not(offers("mallctl arena.", "arena.<i>.reset"), "never to be used from outside");
+	cr_expect_not(offers("mallctl arena.0.", "arena.0.reset"), "never to be used from outside");
+	/* past an index, which is typed or still to be typed */
+	expect("mallctl arena.0.dirty", "arena.0.dirty_decay_ms");
+	expect("mallctl arena.all.pur", "arena.all.purge");
+	expect("mallctl arena.12", "arena.12.");
+	expect("mallctl arena.a", "arena.all.");
+	cr_expect(offers("mallctl arena.", "arena.0."));
+	cr_expect(offers("mallctl arena.", "arena.all."));
+	expect("mallctl arena.x.pur", "");
+	expect("mallctl stats.arenas.3.bins.7.curr", "stats.arenas.3.bins.7.curregs");
+	expect("mallctl stats.arenas.3.bins.all.nonf", "stats.arenas.3.bins.all.nonfull_slabs");
+	expect("mallctl stats.arenas.3.extents.", "stats.arenas.3.extents.0. "
+						  "stats.arenas.3.extents.all.");
+	expect("mallctl stats.arenas.99999999999999999999999.bins.", "");
 	expect("mallopt M_ARENA_M", "M_ARENA_MAX");
 	expect("mallopt M_ARENA_MAX ", "");
 	expect("mallctl stats.allocated sta", "");
@@ -109,6 +122,16 @@ Test(complete, what_prof_does)
 	find(&f, "prof top --file x");
 	cr_expect(f.files);
 	found_free(&f);
+}
+
+Test(complete, words_that_the_usage_names)
+{
+	expect("decay ", "dirty muzzy");
+	expect("decay dirty ", "all default");
+	expect("decay dirty all o", "off");
+	expect("decay dirty all off ", "");
+	expect("purge a", "all");
+	expect("background_thread ", "on off");
 }
 
 Test(complete, settings_and_their_values)

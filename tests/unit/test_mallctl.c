@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../agent/ctl_error.h"
 #include "../../agent/ctl_rule.h"
 #include "../../agent/mallctl.h"
 
@@ -252,6 +253,48 @@ Test(mallctl, threads_are_not_made_from_outside)
 	cr_assert_eq(ctl_value_parse(row, "true", &value, &d), 0);
 	cr_expect_eq(ctl_check_value(row, &value, &d), -EPERM);
 	cr_expect_eq(d.exit, HM_UNSAFE);
+	/* it ends them all, and starts new ones */
+	row = ctl_find("max_background_threads");
+	cr_assert_eq(ctl_value_parse(row, "2", &value, &d), 0);
+	cr_expect_eq(ctl_check_value(row, &value, &d), -EPERM);
+	cr_expect_eq(d.exit, HM_UNSAFE);
+}
+
+/* decay_ms_valid: -1, or as many whole seconds as nanoseconds fit into 64 bits. */
+Test(mallctl, decay_times)
+{
+	static const char *const names[] = { "arena.<i>.dirty_decay_ms", "arena.<i>.muzzy_decay_ms",
+					     "arenas.dirty_decay_ms", "arenas.muzzy_decay_ms" };
+	static const struct {
+		int64_t ms;
+		int rc;
+	} times[] = {
+		{ -2, -ERANGE },
+		{ INT64_MIN, -ERANGE },
+		{ -1, 0 },
+		{ 0, 0 },
+		{ 18446744072000, 0 },
+		{ 18446744072001, -ERANGE },
+		{ INT64_MAX, -ERANGE },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++) {
+			struct ctl_value v = { .type = CTL_SSIZE, .i = times[k].ms };
+			struct diag d = { 0 };
+
+			cr_expect_eq(ctl_check_value(ctl_find(names[i]), &v, &d), times[k].rc);
+			cr_expect_eq(d.exit, times[k].rc ? HM_USAGE : HM_OK);
+		}
+}
+
+Test(mallctl, names_for_all_arenas)
+{
+	cr_expect(ctl_takes_all(ctl_find("arena.<i>.purge")));
+	cr_expect(ctl_takes_all(ctl_find("arena.<i>.dss")));
+	cr_expect(ctl_takes_all(ctl_find("stats.arenas.<i>.pdirty")));
+	cr_expect_not(ctl_takes_all(ctl_find("arena.<i>.dirty_decay_ms")));
+	cr_expect_not(ctl_takes_all(ctl_find("arena.<i>.initialized")));
 }
 
 Test(mallctl, check)
@@ -268,7 +311,8 @@ Test(mallctl, check)
 	check("arena.all.dss", true, 0, HM_OK);
 	check("arena.4097.purge", false, -EINVAL, HM_USAGE);
 	check("arena.4095.purge", false, -EINVAL, HM_USAGE);
-	check("arena.all.dirty_decay_ms", false, -EINVAL, HM_USAGE);
+	/* a sweep over those that there are */
+	check("arena.all.dirty_decay_ms", false, 0, HM_OK);
 	check("arena.4096.muzzy_decay_ms", true, -EINVAL, HM_USAGE);
 	check("arena.004096.retain_grow_limit", false, -EINVAL, HM_USAGE);
 	check("arena.99999999999999999999.oversize_threshold", false, -EINVAL, HM_USAGE);
@@ -285,44 +329,115 @@ Test(mallctl, check)
 	check("experimental.hooks.install", true, -ENOTSUP, HM_UNSUPPORTED);
 }
 
+#define UNKNOWN                                                                                    \
+	{                                                                                          \
+		0                                                                                  \
+	}
+/* What a build says of profiling: compiled in, enabled at the start, with statistics per class. */
+#define PROF(C, O, S)                                                                              \
+	{                                                                                          \
+		[CTL_CONFIG_PROF] = (C), [CTL_OPT_PROF] = (O), [CTL_OPT_PROF_STATS] = (S)          \
+	}
+#define STATS(S)                                                                                   \
+	{                                                                                          \
+		[CTL_CONFIG_STATS] = (S)                                                           \
+	}
+#define NO  ANSWER_NO
+#define YES ANSWER_YES
+
 static const struct {
 	const char *name, *version;
 	bool write;
 	int rc;
-	const char *code, *word;
+	enum ctl_answer fact[CTL_FACTS];
+	const char *code, *word, *hint;
 } errors[] = {
-	{ "stats.allocated", "5.3.0", false, ENOENT, "mallctl-not-built", "statistics" },
-	{ "prof.active", "5.2.1", true, ENOENT, "mallctl-not-built", "profiling" },
-	{ "prof.dump", "5.2.1", true, ENOENT, "mallctl-not-built", "when the program started" },
-	{ "prof.dump", "5.2.1", true, EFAULT, "mallctl-file", "could not write" },
-	{ "opt.hpa", "5.2.1", false, ENOENT, "mallctl-version", "came with 5.3.0" },
-	{ "opt.hpa", "5.3.0", false, ENOENT, "mallctl-not-built", "5.3.0" },
-	{ "opt.hpa", "", false, ENOENT, "mallctl-not-built", "does not know" },
-	{ "stats.pinned", "5.3.1", false, ENOENT, "mallctl-version", "after 5.3.1" },
-	{ "opt.lg_tcache_max", "5.3.0", false, ENOENT, "mallctl-version", "removed in 5.3.0" },
-	{ "opt.lg_tcache_max", "5.2.1", false, ENOENT, "mallctl-not-built", "5.2.1" },
-	{ "arena.999.dirty_decay_ms", "5.3.0", false, ENOENT, "mallctl-no-index", "index" },
-	{ "arena.999.dirty_decay_ms", "5.3.0", false, EFAULT, "mallctl-no-arena",
-	  "does not exist" },
-	{ "thread.tcache.flush", "5.3.0", false, EFAULT, "mallctl-thread", "cache" },
-	{ "opt.narenas", "5.3.0", true, EPERM, "mallctl-read-only", "only be read" },
-	{ "arena.0.dss", "5.3.0", true, EINVAL, "mallctl-invalid", "out of range" },
-	{ "arenas.page", "5.3.0", false, EINVAL, "mallctl-invalid", "not a size_t" },
-	{ "arenas.create", "5.3.0", true, EAGAIN, "mallctl-again", "EAGAIN" },
-	{ "arenas.page", "5.3.0", false, 77, "mallctl-failed", "returned 77" },
-	{ "arenas.page", "5.3.0", false, -5, "mallctl-failed", "returned" },
+	/* ENOENT: the version, then the build, then the start, then an index */
+	{ "opt.hpa", "5.2.1", false, ENOENT, UNKNOWN, "mallctl-version", "came with 5.3.0", "" },
+	{ "stats.pinned", "5.3.1", false, ENOENT, UNKNOWN, "mallctl-version", "after 5.3.1", "" },
+	{ "opt.lg_tcache_max", "5.3.0", false, ENOENT, UNKNOWN, "mallctl-version",
+	  "removed in 5.3.0", "" },
+	{ "opt.lg_tcache_max", "5.2.1", false, ENOENT, UNKNOWN, "mallctl-not-built", "5.2.1", "" },
+	{ "opt.hpa", "5.3.0", false, ENOENT, UNKNOWN, "mallctl-not-built", "5.3.0", "" },
+	{ "opt.hpa", "", false, ENOENT, UNKNOWN, "mallctl-not-built", "does not know", "" },
+	{ "stats.allocated", "5.3.0", false, ENOENT, STATS(NO), "mallctl-not-built",
+	  "config.stats is false", "--enable-stats" },
+	{ "stats.allocated", "5.3.0", false, ENOENT, UNKNOWN, "mallctl-not-built",
+	  "either this jemalloc was built without statistics", "config.stats" },
+	{ "stats.allocated", "5.3.0", false, ENOENT, STATS(YES), "mallctl-not-built",
+	  "does not know", "" },
+	{ "prof.active", "5.2.1", true, ENOENT, PROF(NO, 0, 0), "mallctl-not-built",
+	  "built without heap profiling (config.prof is false)", "--enable-prof" },
+	{ "prof.active", "5.2.1", true, ENOENT, PROF(YES, NO, 0), "mallctl-not-enabled",
+	  "not enabled when the program started", "_RJEM_MALLOC_CONF=prof:true" },
+	{ "prof.active", "5.2.1", true, ENOENT, UNKNOWN, "mallctl-not-built", "either",
+	  "read config.prof and opt.prof" },
+	{ "prof.dump", "5.2.1", true, ENOENT, PROF(YES, NO, 0), "mallctl-not-enabled",
+	  "opt.prof is false", "prof:true" },
+	{ "prof.stats.bins.<i>.live", "5.3.0", false, ENOENT, PROF(YES, YES, NO),
+	  "mallctl-not-enabled", "opt.prof_stats is false", "prof_stats:true" },
+	{ "opt.malloc_conf.env_var", "5.3.1", false, ENOENT, UNKNOWN, "mallctl-not-built",
+	  "not set", "" },
+	{ "background_thread", "5.3.0", false, ENOENT, UNKNOWN, "mallctl-not-built",
+	  "without background threads", "decay" },
+	{ "arenas.bin.999.size", "5.3.0", false, ENOENT, UNKNOWN, "mallctl-no-index", "index",
+	  "arenas.nbins" },
+	{ "stats.arenas.7.pdirty", "5.3.0", false, ENOENT, UNKNOWN, "mallctl-no-arena",
+	  "not initialised", "`arenas`" },
+	/* EFAULT */
+	{ "arena.7.dirty_decay_ms", "5.3.0", false, EFAULT, UNKNOWN, "mallctl-no-arena",
+	  "not initialised", "arenas.dirty_decay_ms" },
+	{ "arenas.dirty_decay_ms", "5.3.0", true, EFAULT, UNKNOWN, "mallctl-invalid",
+	  "does not accept", "" },
+	{ "prof.dump", "5.2.1", true, EFAULT, UNKNOWN, "mallctl-file", "could not write", "" },
+	{ "prof.log_stop", "5.2.1", false, EFAULT, UNKNOWN, "mallctl-file", "log", "" },
+	{ "thread.arena", "5.3.0", true, EFAULT, UNKNOWN, "mallctl-no-arena", "no arena", "" },
+	{ "thread.tcache.flush", "5.3.0", false, EFAULT, UNKNOWN, "mallctl-thread", "cache",
+	  "heapmedic's" },
+	{ "thread.idle", "5.3.0", false, EFAULT, UNKNOWN, "mallctl-thread", "calling thread", "" },
+	{ "background_thread", "5.3.0", true, EFAULT, UNKNOWN, "mallctl-refused", "start or end",
+	  "limits" },
+	{ "epoch", "5.3.0", false, EFAULT, UNKNOWN, "mallctl-refused", "could not do it", "" },
+	/* EPERM */
+	{ "opt.narenas", "5.3.0", true, EPERM, UNKNOWN, "mallctl-read-only", "can only be read",
+	  "_RJEM_MALLOC_CONF" },
+	{ "config.prof", "5.3.0", true, EPERM, UNKNOWN, "mallctl-read-only", "can only be read",
+	  "built" },
+	{ "version", "5.3.0", true, EPERM, UNKNOWN, "mallctl-read-only", "can only be read", "" },
+	{ "prof.dump", "5.3.0", false, EPERM, UNKNOWN, "mallctl-read-only", "can only be written",
+	  "" },
+	{ "thread.arena", "5.3.0", true, EPERM, UNKNOWN, "mallctl-refused", "percpu_arena", "" },
+	{ "prof.gdump", "5.3.0", true, EPERM, UNKNOWN, "mallctl-read-only", "in other versions",
+	  "" },
+	/* EINVAL, EAGAIN, ENOMEM */
+	{ "arena.0.dss", "5.3.0", true, EINVAL, UNKNOWN, "mallctl-invalid", "precedence",
+	  "secondary" },
+	{ "thread.prof.name", "5.3.0", true, EINVAL, UNKNOWN, "mallctl-invalid", "printable", "" },
+	{ "prof.reset", "5.3.0", true, EINVAL, UNKNOWN, "mallctl-invalid", "out of range", "" },
+	{ "arenas.page", "5.3.0", false, EINVAL, UNKNOWN, "mallctl-invalid", "another type", "" },
+	{ "arenas.create", "5.3.0", true, EAGAIN, UNKNOWN, "mallctl-again", "another arena", "" },
+	{ "thread.prof.name", "5.3.0", true, EAGAIN, UNKNOWN, "mallctl-again", "calling thread",
+	  "" },
+	{ "stats.allocated", "5.3.0", false, EAGAIN, UNKNOWN, "mallctl-again", "initialised yet",
+	  "" },
+	{ "epoch", "5.3.0", true, ENOMEM, UNKNOWN, "mallctl-memory", "no memory", "" },
+	/* none of jemalloc's */
+	{ "arenas.page", "5.3.0", false, 77, UNKNOWN, "mallctl-failed", "returned 77", "" },
+	{ "arenas.page", "5.3.0", false, -5, UNKNOWN, "mallctl-failed", "returned", "" },
 };
 
 Test(mallctl, errors_say_why)
 {
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		struct diag d = { 0 };
+		struct ctl_build b = { .conf = "_RJEM_MALLOC_CONF" };
 		const struct ctl_name *row = ctl_find(errors[i].name);
+		struct diag d = { 0 };
 		int rc;
 
 		cr_assert(row, "%s", errors[i].name);
-		rc = ctl_error(row, errors[i].name, errors[i].version, errors[i].write,
-			       errors[i].rc, &d);
+		snprintf(b.version, sizeof(b.version), "%s", errors[i].version);
+		memcpy(b.fact, errors[i].fact, sizeof(b.fact));
+		rc = ctl_error(row, errors[i].name, &b, errors[i].write, errors[i].rc, &d);
 		cr_expect(rc < 0);
 		if (errors[i].rc > 0)
 			cr_expect_eq(rc, -errors[i].rc);
@@ -332,28 +447,58 @@ Test(mallctl, errors_say_why)
 			  errors[i].word);
 		cr_expect(strstr(d.text, errors[i].name));
 		cr_expect(*d.hint);
+		cr_expect(strstr(d.hint, errors[i].hint), "'%s' lacks '%s'", d.hint,
+			  errors[i].hint);
+		cr_expect_not(strchr(d.hint, '%'), "%s", d.hint);
 	}
 }
 
-/* No combination of name, code and version leaves the sentence empty. */
+/* Without a prefix, or where it is not known, the variable is jemalloc's own. */
+Test(mallctl, options_are_read_from)
+{
+	struct ctl_build b = { .fact = PROF(YES, NO, 0) };
+	struct diag d = { 0 };
+
+	cr_expect(ctl_error(ctl_find("prof.active"), "prof.active", &b, true, ENOENT, &d) < 0);
+	cr_expect(strstr(d.hint, "with MALLOC_CONF=prof:true"), "%s", d.hint);
+}
+
+Test(mallctl, another_size_is_told)
+{
+	const struct ctl_build b = { .version = "5.3.0" };
+	struct diag d = { 0 };
+
+	cr_expect_eq(ctl_error_size(ctl_find("arenas.page"), "arenas.page", &b, 4, &d), -EINVAL);
+	cr_expect_str_eq(d.code, "mallctl-size");
+	cr_expect(strstr(d.text, "4 bytes") && strstr(d.text, "size_t has 8"), "%s", d.text);
+	cr_expect(strstr(d.text, "5.3.0"));
+}
+
+/* No combination of name, code, version and build leaves the sentence empty. */
 Test(mallctl, every_error_has_a_sentence)
 {
 	static const int codes[] = { ENOENT, EPERM, EINVAL, EFAULT, EAGAIN, ENOMEM, EIO };
 	static const char *const versions[] = { "", "4.5.0", "5.2.1", "5.3.0", "5.3.1", "rubbish" };
+	static const enum ctl_answer answers[] = { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
+	const size_t n_versions = sizeof(versions) / sizeof(versions[0]);
 	size_t n;
 	const struct ctl_name *t = ctl_table(&n);
 
-	for (size_t i = 0; i < n; i++) {
-		for (size_t c = 0; c < sizeof(codes) / sizeof(codes[0]); c++) {
-			for (size_t v = 0; v < sizeof(versions) / sizeof(versions[0]); v++) {
-				struct diag d = { 0 };
+	for (size_t i = 0; i < n * n_versions; i++) {
+		const struct ctl_name *row = &t[i / n_versions];
 
-				cr_expect_eq(ctl_error(&t[i], t[i].name, versions[v], c % 2,
-						       codes[c], &d),
-					     -codes[c]);
-				cr_expect(strlen(d.text) > strlen(t[i].name) + 4);
-				cr_expect(*d.hint && *d.code);
-			}
+		for (size_t c = 0; c < 2 * 3 * sizeof(codes) / sizeof(codes[0]); c++) {
+			struct ctl_build b = { 0 };
+			struct diag d = { 0 };
+			int code = codes[c / 6];
+
+			for (size_t f = 0; f < CTL_FACTS; f++)
+				b.fact[f] = answers[c / 2 % 3];
+			snprintf(b.version, sizeof(b.version), "%s", versions[i % n_versions]);
+			cr_assert_eq(ctl_error(row, row->name, &b, c % 2, code, &d), -code);
+			cr_assert(strlen(d.text) > strlen(row->name) + 4 && *d.hint && *d.code,
+				  "%s, %d", row->name, code);
+			cr_assert_not(strchr(d.hint, '%'), "%s", d.hint);
 		}
 	}
 }

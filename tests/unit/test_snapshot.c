@@ -150,6 +150,10 @@ static const struct {
 	{ "memory", offsetof(struct memory, owners.cap), sizeof(size_t) },
 	{ "memory", offsetof(struct memory, owners.total), sizeof(struct amounts) },
 	{ "memory", offsetof(struct memory, remainder), sizeof(int64_t) },
+	/* the snapshot's own time; the sum over its arenas */
+	{ "jemalloc_arenas", offsetof(struct jemalloc_arenas, fresh.at), sizeof(struct timespec) },
+	{ "jemalloc_arenas", offsetof(struct jemalloc_arenas, total),
+	  sizeof(struct jemalloc_arena) },
 	/* found again among the allocators */
 	{ "look", offsetof(struct look, jemalloc), sizeof(void *) },
 	/* what is needed to hold a thread; arguments of its call are the program's data */

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "effect_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "context.h"
+
+static const char *held_text(const struct held *h, char *buf, size_t size)
+{
+	char time[SIZE_TEXT];
+
+	if (h->threads == 0)
+		snprintf(buf, size, "no thread held");
+	else if (h->threads == 1)
+		snprintf(buf, size, "one thread held %s", time_format(h->max_ns, time));
+	else
+		snprintf(buf, size, "one thread at a time held %u times, at most %s", h->threads,
+			 time_format(h->max_ns, time));
+	return buf;
+}
+
+/* What jemalloc had unused before the call, with memory behind it: 5.0 and later know both. */
+static bool unused(const struct jemalloc_effect *e, int64_t *bytes)
+{
+	int64_t dirty, muzzy;
+	bool known = jemalloc_figure(&e->was, JEM_DIRTY, &dirty);
+
+	known &= jemalloc_figure(&e->was, JEM_MUZZY, &muzzy);
+	*bytes = dirty + muzzy;
+	return known;
+}
+
+void effect_line(const struct context *c, const struct jemalloc_effect *e)
+{
+	char before[SIZE_TEXT], after[SIZE_TEXT], delta[SIZE_TEXT], call[SIZE_TEXT];
+	int64_t by = (int64_t)e->after.rss - (int64_t)e->before.rss;
+	char rss[160], predicted[64], took[64], held[120];
+	const char *parts[4];
+	int64_t free;
+	bool raw = c->set.bytes;
+	size_t n = 0;
+
+	snprintf(rss, sizeof(rss), "rss %s -> %s (%s%s%s)",
+		 text_size_fine(before, e->before.rss, raw),
+		 text_size_fine(after, e->after.rss, raw),
+		 by < 0 ? sink_paint(c->sink, PAINT_GOOD) : "", text_delta(delta, by, raw),
+		 by < 0 ? sink_plain(c->sink) : "");
+	parts[n++] = rss;
+	if (e->duration_ns && unused(e, &free)) {
+		snprintf(predicted, sizeof(predicted), "predicted %s",
+			 text_delta(delta, -free, raw));
+		parts[n++] = predicted;
+	}
+	if (e->duration_ns) {
+		snprintf(took, sizeof(took), "call %s", time_format(e->duration_ns, call));
+		parts[n++] = took;
+	}
+	parts[n++] = held_text(&e->held, held, sizeof(held));
+	sink_parts(c->sink, parts, n);
+	if (e->before.swap || e->after.swap)
+		fprintf(c->sink->out, "swap %s -> %s\n",
+			text_size_fine(before, e->before.swap, raw),
+			text_size_fine(after, e->after.swap, raw));
+}
+
+static const struct {
+	enum jemalloc_figure figure;
+	const char *meaning;
+} books[] = {
+	{ JEM_DIRTY, "unused, and still in memory" },
+	{ JEM_MUZZY, "lazily free: in RSS until the kernel needs memory" },
+	{ JEM_RETAINED, "address space only, no memory" },
+};
+#define BOOKS (sizeof(books) / sizeof(books[0]))
+
+void effect_books(const struct context *c, const struct jemalloc_effect *e)
+{
+	char was[SIZE_TEXT], now[SIZE_TEXT];
+	bool raw = c->set.bytes;
+
+	for (size_t i = 0; i < BOOKS; i++) {
+		int64_t a, b;
+
+		if (!jemalloc_figure(&e->was, books[i].figure, &a) ||
+		    !jemalloc_figure(&e->now, books[i].figure, &b))
+			continue;
+		fprintf(c->sink->out, "%-9s %s -> %s (%s)\n", jemalloc_figure_name(books[i].figure),
+			text_size(was, (uint64_t)a, raw), text_size(now, (uint64_t)b, raw),
+			books[i].meaning);
+	}
+	if (e->before.lazyfree || e->after.lazyfree)
+		fprintf(c->sink->out,
+			"lazyfree  %s -> %s (as the kernel counts it; part of RSS, taken under "
+			"pressure)\n",
+			text_size(was, e->before.lazyfree, raw),
+			text_size(now, e->after.lazyfree, raw));
+	if (e->returned_bytes <= 0)
+		fputs("nothing to release: no resident page came back\n", c->sink->out);
+}
+
+static void add_books(struct reply *r, const struct jemalloc_effect *e)
+{
+	static const enum jemalloc_figure all[] = { JEM_ALLOCATED, JEM_ACTIVE, JEM_DIRTY, JEM_MUZZY,
+						    JEM_RETAINED };
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		json_t *pair = json_object();
+		int64_t was, now;
+		bool a = jemalloc_figure(&e->was, all[i], &was);
+		bool b = jemalloc_figure(&e->now, all[i], &now);
+
+		reply_member(r, pair, "before", a ? json_integer(was) : json_null());
+		reply_member(r, pair, "after", b ? json_integer(now) : json_null());
+		reply_member(r, o, jemalloc_figure_name(all[i]), pair);
+	}
+	reply_set(r, "jemalloc", o);
+}
+
+void effect_json(struct reply *r, const struct jemalloc_effect *e, bool with_books)
+{
+	json_t *held = json_object();
+	int64_t free;
+
+	reply_set(r, "rss_before_bytes", json_u64(e->before.rss));
+	reply_set(r, "rss_after_bytes", json_u64(e->after.rss));
+	reply_set(r, "swap_before_bytes", json_u64(e->before.swap));
+	reply_set(r, "swap_after_bytes", json_u64(e->after.swap));
+	reply_set(r, "lazyfree_before_bytes", json_u64(e->before.lazyfree));
+	reply_set(r, "lazyfree_after_bytes", json_u64(e->after.lazyfree));
+	reply_set(r, "returned_bytes", json_integer(e->returned_bytes));
+	reply_set(r, "minflt_delta", json_u64(e->minflt_delta));
+	reply_set(r, "via", json_string(e->via ? e->via : ""));
+	reply_member(r, held, "threads", json_integer(e->held.threads));
+	reply_member(r, held, "max_us", json_u64(e->held.max_ns / 1000));
+	reply_set(r, "held", held);
+	if (with_books) {
+		reply_set(r, "predicted_bytes",
+			  unused(e, &free) ? json_integer(free) : json_null());
+		reply_set(r, "call", json_string(e->call));
+		reply_set(r, "duration_us", json_u64(e->duration_ns / 1000));
+		add_books(r, e);
+	}
+}

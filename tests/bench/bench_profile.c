@@ -26,7 +26,8 @@
 #define SITES  60000 /* addresses that the stacks are made of */
 #define DEPTH  12    /* to three times of it */
 #define FILES  64    /* of the source */
-#define FUNCS  1300  /* in each */
+#define FUNCS  600   /* in each */
+#define TYPES  10000 /* in each: most of the debug info of a large program is about types */
 #define ROUNDS 3
 #define LEAST  20 /* times as fast as jeprof */
 #define PATH   512
@@ -71,10 +72,23 @@ static void finish(FILE *f, const char *path)
 
 /* ---- the program */
 
+static void write_types(FILE *f, unsigned file)
+{
+	for (unsigned i = 0; i < TYPES; i++) {
+		fprintf(f, "struct a_type_with_a_long_name_%u_%u {\n", file, i);
+		for (unsigned k = 0; k < 9; k++)
+			fprintf(f, "\tlong member%u;\n", (i + k) % 1000);
+		if (i)
+			fprintf(f, "\tstruct a_type_with_a_long_name_%u_%u *other;\n", file, i - 1);
+		fputs("};\n", f);
+	}
+}
+
 static void write_source(const char *path, unsigned file)
 {
 	FILE *f = create(path);
 
+	write_types(f, file);
 	fputs("struct s { struct s *next; long a, b; char name[40]; };\n", f);
 	for (unsigned i = 0; i < FUNCS; i++) {
 		fprintf(f,
@@ -114,7 +128,8 @@ static void make_program(const char *dir, const char *path)
 		write_source(source, i);
 	}
 	snprintf(command, sizeof(command),
-		 "cd '%s' && ls large*.c | xargs -P 2 -n 4 gcc -g -O0 -c && "
+		 "cd '%s' && ls large*.c | xargs -P 2 -n 4 gcc -g -O0 "
+		 "-fno-eliminate-unused-debug-types -c && "
 		 "gcc -o large.tmp large*.o && rm -f large*.c large*.o && mv large.tmp '%s'",
 		 dir, path);
 	shell(command);

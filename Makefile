@@ -221,8 +221,7 @@ fuzz: $(FUZZ:%=$(FUZZ_BUILD)/fuzz_%) fuzz-seeds
 # ---- victims: the programs that the live tests attach to. Never with sanitizers, whatever the rest is built with.
 VICTIMS ?= $(BUILD)/victims
 VICTIM_CC ?= gcc
-# Blocks that nobody reads are what many of them are there for: gcc 16 leaves out more of these than its predecessors.
-VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread $(addprefix -fno-builtin-,malloc calloc realloc free)
+VICTIM_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Werror -D_GNU_SOURCE -pthread
 # VICTIM_LIBS_NAME are the libraries of one that needs some.
 VICTIM_LIBS_sampled := -ljemalloc
 VICTIM_LIBS_profiled := -ljemalloc

@@ -19,6 +19,7 @@ static const struct {
 	[PROF_ACTIVE] = { "prof.active", 1 },
 	[PROF_ACTIVE_AT_FIRST] = { "opt.prof_active", 1 },
 	[PROF_LG_SAMPLE] = { "prof.lg_sample", 8 },
+	[PROF_LG_SAMPLE_AT_FIRST] = { "opt.lg_prof_sample", 8 },
 	[PROF_NEW_THREADS] = { "prof.thread_active_init", 1 },
 	[PROF_ACCUM] = { "opt.prof_accum", 1 },
 	[PROF_GDUMP] = { "prof.gdump", 1 },

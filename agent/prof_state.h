@@ -9,19 +9,20 @@
 
 /* What jemalloc says of its heap profiling: one name of mallctl each. */
 enum prof_name {
-	PROF_COMPILED,	      /* config.prof */
-	PROF_LIBGCC,	      /* config.prof_libgcc: who unwinds */
-	PROF_LIBUNWIND,	      /* config.prof_libunwind */
-	PROF_FRAME_POINTER,   /* config.prof_frameptr */
-	PROF_ENABLED,	      /* opt.prof */
-	PROF_ACTIVE,	      /* prof.active */
-	PROF_ACTIVE_AT_FIRST, /* opt.prof_active */
-	PROF_LG_SAMPLE,	      /* prof.lg_sample: in force */
-	PROF_NEW_THREADS,     /* prof.thread_active_init */
-	PROF_ACCUM,	      /* opt.prof_accum */
-	PROF_GDUMP,	      /* prof.gdump */
-	PROF_INTERVAL,	      /* prof.interval */
-	PROF_FINAL,	      /* opt.prof_final */
+	PROF_COMPILED,		 /* config.prof */
+	PROF_LIBGCC,		 /* config.prof_libgcc: who unwinds */
+	PROF_LIBUNWIND,		 /* config.prof_libunwind */
+	PROF_FRAME_POINTER,	 /* config.prof_frameptr */
+	PROF_ENABLED,		 /* opt.prof */
+	PROF_ACTIVE,		 /* prof.active */
+	PROF_ACTIVE_AT_FIRST,	 /* opt.prof_active */
+	PROF_LG_SAMPLE,		 /* prof.lg_sample: in force */
+	PROF_LG_SAMPLE_AT_FIRST, /* opt.lg_prof_sample */
+	PROF_NEW_THREADS,	 /* prof.thread_active_init */
+	PROF_ACCUM,		 /* opt.prof_accum */
+	PROF_GDUMP,		 /* prof.gdump */
+	PROF_INTERVAL,		 /* prof.interval */
+	PROF_FINAL,		 /* opt.prof_final */
 	PROF_NAMES
 };
 

@@ -40,7 +40,7 @@ static int switch_to(struct context *c, const struct allocator *jemalloc, bool o
 {
 	int err = jemalloc_prof_switch(c->process, jemalloc, on, was, d);
 
-	if (!err && (*was != on || !c->prof.known))
+	if (!err && *was != on)
 		remember(c, on);
 	return err;
 }
@@ -268,7 +268,9 @@ int prof_reset(struct context *c, const struct args *a, struct reply *r, struct 
 	if (a->argc < 2)
 		lg = s.value[PROF_LG_SAMPLE];
 	err = jemalloc_prof_reset(c->process, jemalloc, lg, d);
-	if (!err)
-		answer_reset(c, r, s.value[PROF_LG_SAMPLE], lg);
-	return err;
+	if (err)
+		return err;
+	remember(c, prof_is(&s, PROF_ACTIVE));
+	answer_reset(c, r, s.value[PROF_LG_SAMPLE], lg);
+	return 0;
 }

@@ -21,8 +21,18 @@ static bool start_of(const struct process *p, struct timespec *at)
 	return true;
 }
 
-/* jemalloc keeps no time of it: what this session has not switched is known only as far as it is as
- * it was at the start. */
+/* As far as can be seen: each reset that changes the rate shows, nothing else changes it
+ * (prof_reset_ctl). */
+static bool is_as_at_first(const struct prof_state *s)
+{
+	return s->known[PROF_ACTIVE_AT_FIRST] &&
+	       prof_is(s, PROF_ACTIVE_AT_FIRST) == prof_is(s, PROF_ACTIVE) &&
+	       s->known[PROF_LG_SAMPLE_AT_FIRST] &&
+	       s->value[PROF_LG_SAMPLE_AT_FIRST] == s->value[PROF_LG_SAMPLE];
+}
+
+/* jemalloc keeps no time of it: what this session has not switched or reset is known only as far as
+ * it is as it was at the start. */
 static enum since since(const struct context *c, const struct prof_state *s, struct timespec *at)
 {
 	bool active = prof_is(s, PROF_ACTIVE);
@@ -31,8 +41,7 @@ static enum since since(const struct context *c, const struct prof_state *s, str
 		*at = c->prof.at;
 		return SINCE_SWITCH;
 	}
-	if (c->prof.known || !prof_is(s, PROF_ENABLED) || !s->known[PROF_ACTIVE_AT_FIRST] ||
-	    prof_is(s, PROF_ACTIVE_AT_FIRST) != active)
+	if (c->prof.known || !prof_is(s, PROF_ENABLED) || !is_as_at_first(s))
 		return SINCE_UNKNOWN;
 	return start_of(c->process, at) ? SINCE_START : SINCE_UNKNOWN;
 }
@@ -87,13 +96,14 @@ static void since_text(const struct context *c, const struct prof_state *s)
 
 	switch (since(c, s, &at)) {
 	case SINCE_SWITCH:
-		what = "when this session has switched it";
+		what = "when this session has switched or reset it";
 		break;
 	case SINCE_START:
-		what = "the start of the process, unless somebody has switched it twice";
+		what = "the start of the process, as far as can be seen";
 		break;
 	default:
-		fprintf(c->sink->out, "since            unknown: it was switched at run time\n");
+		fprintf(c->sink->out,
+			"since            unknown: it was switched or reset at run time\n");
 		return;
 	}
 	fprintf(c->sink->out, "since            %s, %s\n", utc(&at, time), what);

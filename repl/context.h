@@ -48,7 +48,7 @@ struct context {
 	struct trim_mark trim; /* the last one in this session */
 	struct {
 		bool known, on; /* the last time that this session has switched the sampling of
-				   heap profiles */
+				   heap profiles, or has all samples forgotten */
 		struct timespec at;
 	} prof;
 	bool rate_known; /* `watch` has counted minor faults before it, */

@@ -144,6 +144,37 @@ Test(prof, a_session_knows_what_it_has_switched)
 	victim_stop(&v);
 }
 
+static void expect_since(const struct run *r, size_t line, pid_t pid, const char *from)
+{
+	json_t *o = run_json(r, line, pid, "prof");
+
+	if (from)
+		cr_assert_str_eq(json_text(o, "result.since_from"), from);
+	else
+		cr_assert(json_is_null(json_at(o, "result.since")));
+	json_decref(o);
+}
+
+/* Samples are not older than the reset that has forgotten them. */
+Test(prof, since_is_no_older_than_the_last_reset)
+{
+	struct victim v;
+	struct run r;
+
+	start(&v, READY, "2", NULL, NULL);
+	run(&r, v.pid, "--json", "-e", "prof off", "-e", "prof status", "-e", "prof reset", "-e",
+	    "prof status", "-e", "prof reset 13", NULL);
+	run_expect(&r, 0);
+	expect_since(&r, 1, v.pid, "start"); /* off it was before */
+	expect_since(&r, 3, v.pid, "switch");
+	run_free(&r);
+	run(&r, v.pid, "--json", "prof", "status", NULL);
+	run_expect(&r, 0);
+	expect_since(&r, 0, v.pid, NULL); /* the rate shows that it was reset, not when */
+	run_free(&r);
+	victim_stop(&v);
+}
+
 static void cannot_be_switched(const char *env, const char *line)
 {
 	static const char *const words[] = { "on", "off", "reset" };

@@ -146,7 +146,7 @@ static int one_unit(Dwarf *dwarf, const struct owned *v, size_t n, size_t *lines
 }
 
 static int all_units(int fd, int alt_fd, struct file *main, struct file *alt, struct owned *v,
-		     size_t n, dwarf_take_fn take, void *arg)
+		     size_t n, bool places, dwarf_take_fn take, void *arg)
 {
 	size_t from, to, lines = 0;
 	int err = 0;
@@ -160,13 +160,14 @@ static int all_units(int fd, int alt_fd, struct file *main, struct file *alt, st
 			lines = 0;
 		}
 		if (!err)
-			err = one_unit(main->dwarf, v + from, to - from, &lines, take, arg);
+			err = one_unit(main->dwarf, v + from, to - from, places ? &lines : NULL,
+				       take, arg);
 	}
 	return err;
 }
 
-int dwarf_lines_find(int fd, int alt_fd, const uint64_t *at, size_t n, dwarf_take_fn take,
-		     void *arg)
+int dwarf_lines_find(int fd, int alt_fd, const uint64_t *at, size_t n, bool places,
+		     dwarf_take_fn take, void *arg)
 {
 	struct owned *v = calloc(n + 1, sizeof(*v));
 	struct file main = { 0 }, alt = { 0 };
@@ -181,7 +182,7 @@ int dwarf_lines_find(int fd, int alt_fd, const uint64_t *at, size_t n, dwarf_tak
 			v[i] = (struct owned){ .at = at[i], .i = (uint32_t)i };
 		damaged = claim_all(main.dwarf, v, n);
 		qsort(v, n, sizeof(*v), by_unit);
-		err = all_units(fd, alt_fd, &main, &alt, v, n, take, arg);
+		err = all_units(fd, alt_fd, &main, &alt, v, n, places, take, arg);
 		err = err ? err : damaged;
 		files_close(&main, &alt);
 	}

@@ -32,8 +32,9 @@ typedef int (*dwarf_take_fn)(size_t i, const struct dwarf_frame *v, size_t n, vo
  * with others
  * (.gnu_debugaltlink), or -1; both stay open. Memory: the lines of the units that have addresses,
  * no more than 100 MiB of them at a time (one unit may have more), and 40 bytes for each address.
+ * Without places there are no files and lines, only functions; that takes half of the time.
  * -EBADMSG if there is no debug information that can be read, -ENOMEM, or what take has returned.
  */
-HM_MUST_CHECK int dwarf_lines_find(int fd, int alt_fd, const uint64_t *at, size_t n,
+HM_MUST_CHECK int dwarf_lines_find(int fd, int alt_fd, const uint64_t *at, size_t n, bool places,
 				   dwarf_take_fn take, void *arg);
 #endif

@@ -24,6 +24,7 @@ struct walk {
 	struct node *node;
 	size_t nodes, cap;
 	Dwarf_Files *files; /* NULL: none */
+	bool places;	    /* files and lines are wanted */
 	const char *dir;    /* of the compilation; NULL: not known */
 	bool scoped;	    /* the language has scopes, so that DW_AT_name is not all */
 	bool in_types;	    /* functions are defined inside of types */
@@ -233,7 +234,8 @@ static size_t frames_at(const struct walk *w, Dwarf_Die *unit, const struct dwar
 	size_t n = 0;
 
 	f[0] = (struct dwarf_frame){ .dir = w->dir };
-	line_at(unit, v->at, &f[0]);
+	if (w->places)
+		line_at(unit, v->at, &f[0]);
 	/* A parent is always an older node. */
 	while (node && n < FRAMES_MAX) {
 		const struct node *at = &w->node[node];
@@ -246,7 +248,7 @@ static size_t frames_at(const struct walk *w, Dwarf_Die *unit, const struct dwar
 			break;
 		f[n] = (struct dwarf_frame){ .file = at->call_file,
 					     .dir = w->dir,
-					     .line = at->call_line };
+					     .line = w->places ? at->call_line : 0 };
 		node = at->parent;
 	}
 	return n ? n : f[0].file != NULL;
@@ -278,7 +280,7 @@ static void walk_unit(struct walk *w, Dwarf_Die *unit)
 int dwarf_unit_find(Dwarf_Die *unit, struct dwarf_at *v, size_t n, size_t *lines,
 		    dwarf_take_fn take, void *arg)
 {
-	struct walk w = { .v = v, .n = n, .nodes = 1, .cap = 64 };
+	struct walk w = { .v = v, .n = n, .nodes = 1, .cap = 64, .places = lines != NULL };
 	struct dwarf_frame f[FRAMES_MAX];
 	Dwarf_Lines *table;
 	size_t i, count;
@@ -288,9 +290,9 @@ int dwarf_unit_find(Dwarf_Die *unit, struct dwarf_at *v, size_t n, size_t *lines
 		return -ENOMEM;
 	set_language(&w, unit);
 	w.dir = string_of(unit, DW_AT_comp_dir);
-	if (!dwarf_getsrclines(unit, &table, &count))
+	if (lines && !dwarf_getsrclines(unit, &table, &count))
 		*lines += count;
-	if (dwarf_getsrcfiles(unit, &w.files, &count))
+	if (!lines || dwarf_getsrcfiles(unit, &w.files, &count))
 		w.files = NULL;
 	walk_unit(&w, unit);
 	for (i = 0; i < n && !w.err; i++) {

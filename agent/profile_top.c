@@ -61,9 +61,13 @@ static int add_places(const struct calls *c, struct sums *s)
 			const struct call_line *line = &c->line[site->first + k];
 			const struct call_func *f = &c->func[line->func];
 
-			if (!f->file || bytes[i] <= s->weight[f->name])
+			if (bytes[i] <= s->weight[f->name])
 				continue;
 			s->weight[f->name] = bytes[i];
+			s->row[f->name].pc = site->pc;
+			s->row[f->name].at = k;
+			if (!f->file)
+				continue;
 			s->row[f->name].file = calls_text(c, f->file);
 			s->row[f->name].line = line->line;
 		}

@@ -9,6 +9,8 @@ struct top_row {
 	const char *symbol;	   /* as it is shown */
 	const char *file;	   /* of most of its bytes; "": not known */
 	unsigned line;		   /* 0: not known */
+	uint64_t pc;		   /* of most of its bytes; at: its place among what is inlined */
+	uint32_t at;		   /* there, the innermost is 0 */
 	struct profile_count flat; /* of stacks that end in it */
 	double cum_bytes;	   /* live, of stacks that it is on; once where it calls itself */
 };

@@ -30,6 +30,7 @@ struct job {
 	int fd, alt_fd;
 	const uint64_t *at;
 	size_t n;
+	bool places;
 	struct sandbox_out *out;
 };
 
@@ -99,7 +100,7 @@ static int work(struct sandbox_out *out, void *arg)
 	struct job *job = arg;
 
 	job->out = out;
-	return dwarf_lines_find(job->fd, job->alt_fd, job->at, job->n, send, job);
+	return dwarf_lines_find(job->fd, job->alt_fd, job->at, job->n, job->places, send, job);
 }
 
 static int room(struct symbol_lines *out)
@@ -164,9 +165,9 @@ static int receive(struct sandbox *s, size_t n, struct names *names, struct symb
 }
 
 int symbol_lines_find(const struct elf_file *e, const struct elf_file *alt, const uint64_t *at,
-		      size_t n, struct names *names, struct symbol_lines *out)
+		      size_t n, bool places, struct names *names, struct symbol_lines *out)
 {
-	struct job job = { .fd = elf_file_fd(e), .alt_fd = -1, .at = at, .n = n };
+	struct job job = { .fd = elf_file_fd(e), .alt_fd = -1, .at = at, .n = n, .places = places };
 	int keep[2] = { job.fd }, err;
 	struct sandbox s;
 

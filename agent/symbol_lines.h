@@ -24,12 +24,13 @@ struct symbol_lines {
 bool symbol_lines_there(struct elf_file *e); /* e has debug information */
 /*
  * Reads the debug information of e for n addresses (see dwarf_lines.h), in a process of its own.
- * alt is the file that e's is shared with, or NULL. Names go to names. -EBADMSG if the debug
- * information is damaged or more than that process may cope with: what came before counts. -ENOMEM.
- * The caller ends out with symbol_lines_free, also after an error.
+ * alt is the file that e's is shared with, or NULL. Without places there are no files and lines.
+ * Names go to names. -EBADMSG if the debug information is damaged or more than that process may
+ * cope with: what came before counts. -ENOMEM. The caller ends out with symbol_lines_free, also
+ * after an error.
  */
 HM_MUST_CHECK int symbol_lines_find(const struct elf_file *e, const struct elf_file *alt,
-				    const uint64_t *at, size_t n, struct names *names,
+				    const uint64_t *at, size_t n, bool places, struct names *names,
 				    struct symbol_lines *out);
 void symbol_lines_free(struct symbol_lines *l);
 #endif

@@ -47,6 +47,11 @@ int symbols_new(const struct symbol_map *maps, size_t n, symbol_open_fn open, vo
 	return 0;
 }
 
+void symbols_skip_places(struct symbols *s)
+{
+	s->no_places = true;
+}
+
 void symbols_free(struct symbols *s)
 {
 	if (!s)

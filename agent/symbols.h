@@ -61,6 +61,9 @@ struct symbols;
 HM_MUST_CHECK int symbols_new(const struct symbol_map *maps, size_t n, symbol_open_fn open,
 			      void *arg, struct symbols **out, struct diag *d);
 void symbols_free(struct symbols *s); /* s may be NULL */
+/* What is looked up from now on gets no files and lines, only functions, inlined ones too: half of
+ * the time where there is debug information. */
+void symbols_skip_places(struct symbols *s);
 /*
  * Looks up all of pcs (in any order, any number of times each) at once: each symbol table is read
  * once for all of its addresses, so this is the way for more than a few. What cannot be resolved is

@@ -38,6 +38,7 @@ struct symbols {
 	struct symbol_frame *frame;
 	size_t frames, frames_cap;
 	struct names *names;
+	bool no_places; /* files and lines are not wanted */
 };
 
 /* Resolves the places that the maps' first and count name. -ENOMEM. */

@@ -245,7 +245,7 @@ static int resolve_at(struct symbols *s, struct object *o, const struct symbol_f
 	if (!err)
 		err = symbol_files_names(files, at, n, s->names, hit, &state);
 	if (!err && with) {
-		lost = symbol_lines_find(with, files->alt, at, n, s->names, &lines);
+		lost = symbol_lines_find(with, files->alt, at, n, !s->no_places, s->names, &lines);
 		if (!lost || lost == -EBADMSG) {
 			state = lost ? SYMBOLS_DAMAGED : SYMBOLS_LINES;
 			lost = 0; /* the state says it */

@@ -16,6 +16,7 @@
 /* What a name's end asks for. */
 struct format {
 	const char *suffix, *name;
+	bool places; /* it has files and lines */
 	int (*make)(const struct prof_view *v, struct bytes *out);
 };
 
@@ -76,10 +77,10 @@ static int make_text(const struct prof_view *v, struct bytes *out)
 }
 
 static const struct format formats[] = {
-	{ ".pb.gz", "pprof", make_pprof },
-	{ ".folded", "folded", make_folded },
-	{ ".svg", "flame graph", make_svg },
-	{ ".txt", "text", make_text },
+	{ ".pb.gz", "pprof", true, make_pprof },
+	{ ".folded", "folded", false, make_folded },
+	{ ".svg", "flame graph", false, make_svg },
+	{ ".txt", "text", true, make_text },
 };
 
 static const struct format *format_of(const char *path)
@@ -177,7 +178,7 @@ int prof_export(struct context *c, const struct args *a, struct reply *r, struct
 	/* before the target is asked for anything */
 	err = outfile_check(a->argv[1], &none, a->opt[PROF_FORCE] != NULL, d);
 	if (!err)
-		err = prof_view_open(c, r, a->opt[PROF_FILE], names, &v, d);
+		err = prof_view_open(c, r, a->opt[PROF_FILE], names, f->places, &v, d);
 	if (err)
 		return err;
 	err = save(a, f, &v, &len, d);

@@ -168,23 +168,26 @@ int prof_top(struct context *c, const struct args *a, struct reply *r, struct di
 	struct prof_view v;
 	struct profile_top top;
 	size_t n = ROWS_SHOWN;
-	int err = prof_view_open(c, r, a->opt[PROF_FILE], names_of(a), &v, d);
+	int err = prof_view_open(c, r, a->opt[PROF_FILE], names_of(a), false, &v, d);
 
 	if (err)
 		return err;
 	if (a->argc > 1 && !rows_wanted(a->argv[1], &n))
 		n = ROWS_SHOWN;
 	err = profile_top_make(v.calls, a->opt[PROF_CUM] != NULL, &top);
-	if (!err) {
-		n = n < top.rows ? n : top.rows;
-		if (c->set.json)
-			answer_top(r, v.profile, &top, n);
-		else
-			err = print_top(c, v.profile, &top, n);
-		profile_top_free(&top);
+	if (err) {
+		prof_view_close(&v);
+		return diag_internal(d, err, "the table");
 	}
+	n = n < top.rows ? n : top.rows;
+	err = prof_view_places(&v, top.row, n, d);
+	if (!err && c->set.json)
+		answer_top(r, v.profile, &top, n);
+	else if (!err && print_top(c, v.profile, &top, n))
+		err = diag_internal(d, -ENOMEM, "the table");
+	profile_top_free(&top);
 	prof_view_close(&v);
-	return err ? diag_internal(d, err, "the table") : 0;
+	return err;
 }
 
 /* ---- diff */
@@ -259,11 +262,11 @@ int prof_diff(struct context *c, const struct args *a, struct reply *r, struct d
 {
 	struct prof_view v, w;
 	struct profile_change x;
-	int err = prof_view_open(c, r, a->argv[1], names_of(a), &v, d);
+	int err = prof_view_open(c, r, a->argv[1], names_of(a), true, &v, d);
 
 	if (err)
 		return err;
-	err = prof_view_open(c, r, a->argv[2], names_of(a), &w, d);
+	err = prof_view_open(c, r, a->argv[2], names_of(a), true, &w, d);
 	if (err) {
 		prof_view_close(&v);
 		return err;

@@ -2,17 +2,18 @@
 #include "prof_view.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../agent/call_text.h"
 #include "../agent/load_file.h"
 #include "../agent/process.h"
-#include "../agent/symbols_live.h"
 #include "context.h"
 #include "prof.h"
 
-#define FILES_TOLD 4 /* files without names; more are counted */
+#define INLINED	   64 /* functions at one address */
+#define FILES_TOLD 4  /* files without names; more are counted */
 
 static int read_text(struct context *c, const char *path, char **text, size_t *len, struct diag *d)
 {
@@ -53,8 +54,7 @@ static int prepare(const struct prof_view *v, struct diag *d)
 	return err;
 }
 
-/* live: of the process; NULL: of files on this host */
-static int open_symbols(struct prof_view *v, struct symbols_live *live, struct diag *d)
+static int open_symbols(struct prof_view *v, bool places, struct diag *d)
 {
 	const struct profile *p = v->profile;
 	int err;
@@ -70,22 +70,25 @@ static int open_symbols(struct prof_view *v, struct symbols_live *live, struct d
 			.path = p->map[i].path,
 			.build_id = p->map[i].build_id,
 		};
-	err = symbols_new(v->map, p->maps, live ? symbols_live_open : symbols_path_open, live,
-			  &v->symbols, d);
-	return err ? err : prepare(v, d);
+	err = symbols_new(v->map, p->maps, v->open, &v->live, &v->symbols, d);
+	if (err)
+		return err;
+	if (!places)
+		symbols_skip_places(v->symbols);
+	return prepare(v, d);
 }
 
-static int resolve(struct context *c, bool of_file, enum call_names names, struct prof_view *v,
-		   struct diag *d)
+static int resolve(struct context *c, bool of_file, enum call_names names, bool places,
+		   struct prof_view *v, struct diag *d)
 {
 	struct call_source source = { .names = names };
-	struct symbols_live live;
 	int err = 0;
 
+	v->open = of_file ? symbols_path_open : symbols_live_open;
+	if (!of_file)
+		v->live = symbols_live_begin(&c->process->t, &c->process->maps);
 	if (!v->profile->names) {
-		if (!of_file)
-			live = symbols_live_begin(&c->process->t, &c->process->maps);
-		err = open_symbols(v, of_file ? NULL : &live, d);
+		err = open_symbols(v, places, d);
 		source.find = find;
 		source.arg = v->symbols;
 	}
@@ -93,6 +96,70 @@ static int resolve(struct context *c, bool of_file, enum call_names names, struc
 		return err;
 	err = calls_make(v->profile, &source, &v->calls);
 	return err ? diag_internal(d, err, "the functions of a heap profile") : 0;
+}
+
+/* ---- files and lines of a few rows */
+
+/* The at-th of the functions that have a name. */
+static const struct symbol_frame *named(const struct symbol_frame *f, size_t n, uint32_t at)
+{
+	for (size_t i = 0; i < n; i++)
+		if (f[i].name && at-- == 0)
+			return &f[i];
+	return NULL;
+}
+
+static int place_row(struct prof_view *v, struct symbols *s, struct top_row *row)
+{
+	struct symbol_frame frame[INLINED] = { 0 };
+	const struct symbol_frame *f =
+		named(frame, symbols_find(s, row->pc, frame, INLINED), row->at);
+	char clean[PATH_MAX], *copy;
+
+	if (!f || !f->file)
+		return 0;
+	call_text_clean(f->file, clean, sizeof(clean));
+	copy = pool_take(v->places, strlen(clean) + 1);
+	if (!copy)
+		return -ENOMEM;
+	row->file = strcpy(copy, clean);
+	row->line = f->line;
+	return 0;
+}
+
+static int place_rows(struct prof_view *v, const uint64_t *pcs, struct top_row *row, size_t n,
+		      struct diag *d)
+{
+	struct symbols *s = NULL;
+	int err = symbols_new(v->map, v->profile->maps, v->open, &v->live, &s, d);
+
+	if (!err)
+		err = symbols_prepare(s, pcs, n, d);
+	for (size_t i = 0; i < n && !err; i++)
+		if (place_row(v, s, &row[i]))
+			err = diag_internal(d, -ENOMEM, "the lines of a heap profile");
+	symbols_free(s);
+	return err;
+}
+
+int prof_view_places(struct prof_view *v, struct top_row *row, size_t n, struct diag *d)
+{
+	uint64_t *pcs;
+	int err;
+
+	if (!v->symbols)
+		return 0;
+	v->places = pool_new();
+	pcs = calloc(n + 1, sizeof(*pcs));
+	if (!v->places || !pcs) {
+		free(pcs);
+		return diag_internal(d, -ENOMEM, "the lines of a heap profile");
+	}
+	for (size_t i = 0; i < n; i++)
+		pcs[i] = row[i].pc;
+	err = place_rows(v, pcs, row, n, d);
+	free(pcs);
+	return err;
 }
 
 /* ---- what is wrong with it */
@@ -162,14 +229,14 @@ static void tell(struct context *c, struct reply *r, const struct prof_view *v)
 }
 
 static int view_text(struct context *c, struct reply *r, const char *text, size_t len, bool of_file,
-		     enum call_names names, struct prof_view *v, struct diag *d)
+		     enum call_names names, bool places, struct prof_view *v, struct diag *d)
 {
 	int err;
 
 	*v = (struct prof_view){ .profile = NULL };
 	err = profile_parse(text, len, &v->profile, d);
 	if (!err)
-		err = resolve(c, of_file, names, v, d);
+		err = resolve(c, of_file, names, places, v, d);
 	if (err)
 		prof_view_close(v);
 	else
@@ -180,18 +247,18 @@ static int view_text(struct context *c, struct reply *r, const char *text, size_
 int prof_view_text(struct context *c, struct reply *r, const char *text, size_t len,
 		   enum call_names names, struct prof_view *v, struct diag *d)
 {
-	return view_text(c, r, text, len, false, names, v, d);
+	return view_text(c, r, text, len, false, names, false, v, d);
 }
 
 int prof_view_open(struct context *c, struct reply *r, const char *path, enum call_names names,
-		   struct prof_view *v, struct diag *d)
+		   bool places, struct prof_view *v, struct diag *d)
 {
 	char *text = NULL;
 	size_t len = 0;
 	int err = read_text(c, path, &text, &len, d);
 
 	if (!err)
-		err = view_text(c, r, text, len, path != NULL, names, v, d);
+		err = view_text(c, r, text, len, path != NULL, names, places, v, d);
 	free(text);
 	return err;
 }
@@ -201,6 +268,7 @@ void prof_view_close(struct prof_view *v)
 	calls_free(v->calls);
 	symbols_free(v->symbols);
 	free(v->map);
+	pool_free(v->places);
 	profile_free(v->profile);
 	*v = (struct prof_view){ .profile = NULL };
 }

@@ -555,6 +555,38 @@ Test(symbols, as_addr2line)
 	}
 }
 
+/* Without files and lines the functions are the same, those that were inlined too. */
+Test(symbols, without_places)
+{
+	struct symbol_frame f[FRAMES], g[FRAMES];
+	uint64_t start, end;
+	size_t inlined = 0;
+	struct loaded l, m;
+
+	build_cpp("-O2 -g");
+	text_of("prog", &start, &end);
+	load(&l, "prog");
+	load(&m, "prog");
+	symbols_skip_places(m.s);
+	for (uint64_t at = start; at < end; at += 64) {
+		size_t n = symbols_find(l.s, l.bias + at, f, FRAMES);
+
+		/* what has a line and no function is nothing then */
+		if (n == 1 && !f[0].name)
+			continue;
+		cr_assert_eq(symbols_find(m.s, m.bias + at, g, FRAMES), n);
+		for (size_t i = 0; i < n; i++) {
+			cr_assert_str_eq(f[i].name, g[i].name);
+			cr_assert_eq(f[i].inlined, g[i].inlined);
+			cr_assert(!g[i].file && !g[i].line);
+			inlined += f[i].inlined;
+		}
+	}
+	cr_assert_gt(inlined, 10u);
+	unload(&l);
+	unload(&m);
+}
+
 /* Rust's names are as good as any other to an assembler. */
 Test(symbols, rust_names)
 {

@@ -105,7 +105,7 @@ Test(locks, eight_threads_in_malloc, .timeout = 3600)
 {
 	const struct victim_plan plan = { .argv = { "@locks", "alloc", "alloc" } };
 
-	many_calls("eight threads in malloc", &plan, torture_rounds(3000, 60), " 0 6 ");
+	many_calls("eight threads in malloc", &plan, torture_rounds(3000, 30), " 0 6 ");
 }
 
 Test(locks, fork_and_spawn, .timeout = 3600)

@@ -76,6 +76,8 @@ int cmd_require(struct context *c, const struct args *a, struct reply *r, struct
 
 /* ---- when */
 
+#define NESTED_MOST 16 /* `when ... then when ...` in one line */
+
 /* The words of the condition; behind them and `then` stands the command. -1: there is no `then`. */
 static int condition_words(const struct args *a)
 {
@@ -88,6 +90,18 @@ static int condition_words(const struct args *a)
 unsigned effect_when(const struct args *a)
 {
 	return effect_of(a->argv, condition_words(a));
+}
+
+static int check_nested(const struct args *a, struct diag *d)
+{
+	int nested = 1;
+
+	for (int i = 0; i + 1 < a->argc; i++)
+		nested += !strcmp(a->argv[i], "then") && !strcmp(a->argv[i + 1], "when");
+	if (nested <= NESTED_MOST)
+		return 0;
+	return diag_fail(d, -E2BIG, HM_USAGE, "too-deep", "join the conditions with `and`",
+			 "%d `when` stand in one another, more than %d", nested, NESTED_MOST);
 }
 
 /* The command itself is checked here too, so that a typing error in it is found before it is time.
@@ -103,7 +117,9 @@ int check_when(const struct args *a, struct diag *d)
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "as in: when rss > 1G then trim",
 				 "when: %s",
 				 n < 0 ? "`then` is missing" : "no command follows `then`");
-	err = check_condition(a->argv, n, d);
+	err = check_nested(a, d);
+	if (!err)
+		err = check_condition(a->argv, n, d);
 	if (err)
 		return err;
 	row = command_find(a->argv[n + 1]);

@@ -151,6 +151,8 @@ Test(control, a_dry_run_tells_the_decisions)
 	victim_stop(&v);
 }
 
+#define NESTED "rss > 1 then when rss > 1 then when rss > 1 then when rss > 1 then when "
+
 Test(control, errors_have_their_place_before_anything_runs)
 {
 	static const struct {
@@ -162,6 +164,8 @@ Test(control, errors_have_their_place_before_anything_runs)
 		{ "echo a\nwhen rss > 1\n", ":2: when: " },
 		{ "echo a\nwhen rss > 1 then\n", ":2: when: no command follows" },
 		{ "echo a\nwhen rss > 1 trim it\n", ":2: when: `then` is missing" },
+		{ "echo a\nwhen " NESTED NESTED NESTED NESTED "rss > 1 then echo b\n",
+		  ":2: 17 `when` stand in one another" },
 		{ "echo a\nrequire rss >\n", ":2: the condition ends" },
 		{ "echo a\non-error sometimes\n", ":2: on-error: 'sometimes'" },
 	};

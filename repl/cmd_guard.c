@@ -28,6 +28,19 @@ int check_guard(const struct args *a, struct diag *d)
 	return err;
 }
 
+unsigned effect_guard(const struct args *a)
+{
+	unsigned effect = CMD_PASSIVE | CMD_CALLS | CMD_WRITES;
+	struct guard_args g;
+	struct diag d;
+
+	if (guard_args(a, &g, &d))
+		return effect;
+	effect = g.effect;
+	guard_args_free(&g);
+	return effect;
+}
+
 /* ---- telling */
 
 struct guarding {
@@ -38,7 +51,8 @@ struct guarding {
 	bool own_action;   /* there was one on this process, */
 	uint64_t acted_at; /* at this time of CLOCK_BOOTTIME */
 	char last[16];	   /* decision, to be quiet about the same again */
-	uint64_t looks, actions, failed;
+	uint64_t looks;
+	bool told_pause; /* that it looks less often than it was told to */
 };
 
 static void send(struct guarding *x, const char *decision, const char *reason, json_t *more)
@@ -115,15 +129,16 @@ static void run_action(struct guarding *x)
 {
 	const struct settings *outer = x->c->over;
 	struct settings mine = x->c->set;
+	bool unmet = x->c->unmet;
 	enum hm_exit code;
 
 	mine.yes = true; /* what was agreed to when the guard was started */
 	x->c->over = &mine;
 	code = command_run(x->c, x->args.action.v[0].argc, x->args.action.v[0].argv);
 	x->c->over = outer;
-	x->actions++;
-	x->failed += code != HM_OK;
-	guard_acted(&x->guard);
+	/* a `require` in it ends no runbook that the guard stands in */
+	x->c->unmet = unmet;
+	guard_acted(&x->guard, code);
 	x->own_action = true;
 	x->acted_at = boot_now();
 }
@@ -213,6 +228,9 @@ static int look(struct guarding *x, struct diag *d)
 	x->looks++;
 	decision = guard_decide(&x->args.rule, &x->guard, cond.truth, clear,
 				x->own_action ? boot_now() - x->acted_at : UINT64_MAX);
+	/* told to end while it looked: nothing is begun any more */
+	if (decision == GUARD_ACT && *signals_cancel())
+		return 0;
 	if (decision == GUARD_ACT) {
 		err = act(x, &cond, d);
 	} else {
@@ -277,6 +295,20 @@ static int find_next(struct guarding *x, struct diag *d)
 	return err;
 }
 
+/* Where it looks much less often than it was told to, that is told, once. */
+static void tell_pause(struct guarding *x, uint64_t cost, uint64_t pause)
+{
+	char took[SIZE_TEXT], every[SIZE_TEXT], asked[SIZE_TEXT];
+
+	if (x->told_pause || pause < 2 * x->args.every)
+		return;
+	x->told_pause = true;
+	context_note(x->c,
+		     "that took %s of CPU time: where it does, the next look is after %s, not %s",
+		     time_format(cost, took), time_format(pause, every),
+		     time_format(x->args.every, asked));
+}
+
 /* One period. *pause is how long to wait for the next one. */
 static int one_period(struct guarding *x, uint64_t *pause, struct diag *d)
 {
@@ -289,7 +321,9 @@ static int one_period(struct guarding *x, uint64_t *pause, struct diag *d)
 	if (err || (!x->c->process && x->c->name))
 		return err;
 	err = look(x, d);
-	*pause = guard_pause(x->args.every, clock_cpu() - cpu);
+	cpu = clock_cpu() - cpu;
+	*pause = guard_pause(x->args.every, cpu);
+	tell_pause(x, cpu, *pause);
 	if (!err)
 		return 0;
 	if (is_gone(x->c, d)) {
@@ -351,15 +385,29 @@ static void sum_up(struct guarding *x, uint64_t cpu, uint64_t ns)
 	if (!x->c->set.json) {
 		fprintf(x->c->sink->out,
 			"guard ends: %llu looks, %llu actions, %llu of them failed\n",
-			(unsigned long long)x->looks, (unsigned long long)x->actions,
-			(unsigned long long)x->failed);
+			(unsigned long long)x->looks, (unsigned long long)x->guard.actions,
+			(unsigned long long)x->guard.failed);
 		return;
 	}
 	o = json_object();
 	reply_member(x->r, o, "looks", json_u64(x->looks));
-	reply_member(x->r, o, "actions", json_u64(x->actions));
-	reply_member(x->r, o, "failed", json_u64(x->failed));
+	reply_member(x->r, o, "actions", json_u64(x->guard.actions));
+	reply_member(x->r, o, "failed", json_u64(x->guard.failed));
 	reply_set(x->r, "summary", o);
+}
+
+/* What its actions came to counts more than that it has ended, or that the process has. */
+static int end_as(const struct guarding *x, int err, struct diag *d)
+{
+	enum hm_exit code = guard_exit(&x->args.rule, &x->guard);
+
+	if (code == HM_OK || (err && d->exit >= code))
+		return err;
+	return diag_fail(d, -ECANCELED, code, "action-failed",
+			 "each has told its own error, and when",
+			 "%llu of %llu actions failed, the last or the worst with exit code %d",
+			 (unsigned long long)x->guard.failed, (unsigned long long)x->guard.actions,
+			 (int)code);
 }
 
 int cmd_guard(struct context *c, const struct args *a, struct reply *r, struct diag *d)
@@ -372,8 +420,13 @@ int cmd_guard(struct context *c, const struct args *a, struct reply *r, struct d
 		err = guard_args(a, &x.args, d);
 	if (err)
 		return err;
-	err = watch_over(&x, d);
-	sum_up(&x, cpu, clock_now() - began);
+	if (!c->set.dry_run)
+		err = guard_lock_check(d);
+	if (!err) {
+		err = watch_over(&x, d);
+		sum_up(&x, cpu, clock_now() - began);
+		err = end_as(&x, err, d);
+	}
 	guard_args_free(&x.args);
 	return err;
 }

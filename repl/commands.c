@@ -314,7 +314,7 @@ static const struct command rows[] = {
 		  "inside an allocator are marked with *.\n"
 		  "\n"
 		  "  heapmedic -p 4711 bt 4713\n" },
-	{ .name = "guard", .flags = CMD_PASSIVE | CMD_CALLS | CMD_WRITES, .usage = "OPTIONS", .check = check_guard, .run = cmd_guard,
+	{ .name = "guard", .flags = CMD_PASSIVE | CMD_CALLS | CMD_WRITES, .usage = "OPTIONS", .check = check_guard, .effect = effect_guard, .run = cmd_guard,
 	  .options = { [GUARD_WHEN] = { "when", "EXPR", "act when this becomes true" },
 		       [GUARD_DO] = { "do", "COMMAND", "what is done then" },
 		       [GUARD_CLEAR] = { "clear", "EXPR", "act again only when this was true in between" },

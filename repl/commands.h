@@ -74,6 +74,7 @@ check_fn check_guard;
 command_fn cmd_require, cmd_when, cmd_on_error;
 check_fn check_require, check_when, check_on_error;
 unsigned effect_require(const struct args *a), effect_when(const struct args *a);
+unsigned effect_guard(const struct args *a);
 /* cmd_prof.c */
 command_fn cmd_prof;
 check_fn check_prof;

@@ -10,9 +10,10 @@
 #include "commands.h"
 #include "cond.h"
 
-#define EVERY	  (30 * NS_PER_SEC)
-#define EVERY_MIN NS_PER_SEC
-#define COOLDOWN  (600 * NS_PER_SEC)
+#define EVERY	   (30 * NS_PER_SEC)
+#define EVERY_MIN  NS_PER_SEC
+#define EVERY_MOST ((uint64_t)INT64_MAX / 4) /* with what the clock says it is a time still */
+#define COOLDOWN   (600 * NS_PER_SEC)
 
 void guard_args_free(struct guard_args *g)
 {
@@ -55,38 +56,77 @@ static int parse_times(const struct args *a, struct guard_args *g, struct diag *
 		err = time_parse_arg("--cooldown", a->opt[GUARD_COOLDOWN], &g->rule.cooldown, d);
 	if (!err && a->opt[GUARD_FOR])
 		err = time_parse_arg("--for", a->opt[GUARD_FOR], &g->span, d);
+	if (g->every > EVERY_MOST)
+		g->every = EVERY_MOST;
+	if (g->span > EVERY_MOST)
+		g->span = EVERY_MOST;
 	if (!err && a->opt[GUARD_MAX])
 		err = parse_max(a->opt[GUARD_MAX], &g->rule.max, d);
 	return err;
 }
 
+/* The command that `when ... then` leads to, however often: *argc words at *argv. */
+static const struct command *innermost(int *argc, char *const **argv)
+{
+	for (int i = 1; i + 1 < *argc && strcmp((*argv)[0], "when") == 0; i++) {
+		if (strcmp((*argv)[i], "then") != 0)
+			continue;
+		*argv += i + 1;
+		*argc -= i + 1;
+		i = 0;
+	}
+	return command_find((*argv)[0]);
+}
+
+/* A guard changes what its action changes; it asks for facts by a call where that is allowed. */
+static unsigned effect_of_action(const struct command *row, const struct args *a)
+{
+	unsigned does = row->effect ? row->effect(a) : row->flags;
+	unsigned flags = CMD_PASSIVE | CMD_CALLS | (does & (CMD_HOLDS | CMD_WRITES));
+
+	/* it can do nothing else: so that it is refused here, not when it is time */
+	return (does & CMD_CALLS) && !(does & CMD_PASSIVE) ? flags | CMD_HOLDS : flags;
+}
+
+static int check_action(struct guard_args *g, struct diag *d)
+{
+	static const char *const endless[] = { "guard", "watch", "source", "quit" };
+	int argc = g->action.v[0].argc, err;
+	char *const *argv = g->action.v[0].argv;
+	const struct command *row = command_find(argv[0]);
+	struct settings scratch;
+	struct args inner;
+
+	if (!row)
+		return command_unknown(argv[0], d);
+	settings_default(&scratch);
+	err = args_parse(row, argc, argv, &inner, &scratch, d);
+	if (err)
+		return err;
+	args_free(&inner);
+	row = innermost(&argc, &argv);
+	for (size_t i = 0; i < sizeof(endless) / sizeof(endless[0]); i++)
+		if (strcmp(row->name, endless[i]) == 0)
+			return diag_fail(d, -EINVAL, HM_USAGE, "usage", "as in: --do 'trim'",
+					 "--do cannot run %s", row->name);
+	err = args_parse(row, argc, argv, &inner, &scratch, d);
+	if (err)
+		return err;
+	g->effect = effect_of_action(row, &inner);
+	args_free(&inner);
+	return 0;
+}
+
 /* What is done is one command, of those that end by themselves. */
 static int parse_action(const char *text, struct guard_args *g, struct diag *d)
 {
-	static const char *const endless[] = { "guard", "watch", "source", "quit" };
-	const struct command *row;
-	struct settings scratch;
-	struct args inner;
 	unsigned line;
 	int err = grammar_parse(text, strlen(text), 1, NULL, &g->action, &line, d);
 
 	if (err == -EAGAIN || (!err && g->action.n != 1))
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "as in: --do 'trim'",
 				 "--do takes one command");
-	if (err)
-		return err;
-	row = command_find(g->action.v[0].argv[0]);
-	if (!row)
-		return command_unknown(g->action.v[0].argv[0], d);
-	for (size_t i = 0; i < sizeof(endless) / sizeof(endless[0]); i++)
-		if (strcmp(row->name, endless[i]) == 0)
-			return diag_fail(d, -EINVAL, HM_USAGE, "usage", "as in: --do 'trim'",
-					 "--do cannot run %s", row->name);
-	settings_default(&scratch);
-	err = args_parse(row, g->action.v[0].argc, g->action.v[0].argv, &inner, &scratch, d);
-	if (!err)
-		args_free(&inner);
-	return err;
+	return err ? err : check_action(g, d);
 }
 
 int guard_args(const struct args *a, struct guard_args *g, struct diag *d)

@@ -12,7 +12,8 @@ struct guard_args {
 	struct grammar action;
 	struct guard_rule rule;
 	uint64_t every;
-	uint64_t span; /* --for; 0: without end */
+	uint64_t span;	 /* --for; 0: without end */
+	unsigned effect; /* CMD_..., with what the action does */
 };
 
 /* Exit 2; then nothing of *g has to be freed. Else the caller ends it with guard_args_free. */

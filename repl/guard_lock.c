@@ -80,6 +80,22 @@ static int no_place(const char *dir, int err, struct diag *d)
 			 dir, err == -EPERM ? "it is not this user's alone" : strerror(-err));
 }
 
+int guard_lock_check(struct diag *d)
+{
+	char dir[200];
+	int at, err = lock_dir(dir, sizeof(dir));
+
+	if (err)
+		return no_place("the runtime directory", err, d);
+	at = open_dir(dir);
+	if (at < 0)
+		return no_place(dir, at, d);
+	if (faccessat(at, ".", W_OK | X_OK, AT_EACCESS))
+		err = -errno;
+	close(at);
+	return err ? no_place(dir, err, d) : 0;
+}
+
 int guard_lock_take(const struct target *t, struct guard_lock *l, uint64_t *last, pid_t *holder,
 		    struct diag *d)
 {

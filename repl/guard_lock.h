@@ -15,6 +15,8 @@ struct guard_lock {
 	int fd; /* -1: not held */
 };
 
+/* Could a lock be taken? So that it is known before it is time. Exit 1, as guard_lock_take. */
+HM_MUST_CHECK int guard_lock_check(struct diag *d);
 /*
  * -EBUSY, without d, if another process acts on t right now: *holder is its pid, 0 if not known.
  * Exit 1 with d where there is no such directory, or it is not ours alone. *last is when the last

@@ -22,10 +22,27 @@ enum guard_decision guard_decide(const struct guard_rule *rule, struct guard *g,
 	return since < rule->cooldown ? GUARD_COOL : GUARD_ACT;
 }
 
-void guard_acted(struct guard *g)
+/* With these exit codes nothing was done to the target, or it was restored. */
+static bool was_refused(enum hm_exit code)
 {
-	g->acted = true;
+	return code != HM_OK && code != HM_UNMET && code != HM_RUNNING && code != HM_DIED;
+}
+
+void guard_acted(struct guard *g, enum hm_exit code)
+{
+	g->acted = !was_refused(code);
 	g->actions++;
+	g->failed += code != HM_OK;
+	g->last = code;
+	if ((code == HM_RUNNING || code == HM_DIED) && code > g->worst)
+		g->worst = code;
+}
+
+enum hm_exit guard_exit(const struct guard_rule *rule, const struct guard *g)
+{
+	bool spent = rule->max && g->actions >= rule->max;
+
+	return spent && g->last > g->worst ? g->last : g->worst;
 }
 
 uint64_t guard_pause(uint64_t every, uint64_t cost)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../inject/diag.h"
 #include "expr.h"
 
 /* When a guard acts. Pure: what was seen in, what to do out; times are ns of one clock. */
@@ -24,7 +25,8 @@ struct guard_rule {
 
 struct guard {
 	bool acted; /* and since then it was not cleared */
-	uint64_t actions;
+	uint64_t actions, failed;
+	enum hm_exit last, worst; /* of the last action; of those that may have hurt (8, 9) */
 };
 
 /*
@@ -34,7 +36,12 @@ struct guard {
  */
 enum guard_decision guard_decide(const struct guard_rule *rule, struct guard *g,
 				 enum expr_truth when, bool clear, uint64_t since);
-void guard_acted(struct guard *g);
+/* code: what the action ended with. One that was refused is tried again after the cooldown, also if
+ * the condition was true all the time: nothing tells that it would not help. */
+void guard_acted(struct guard *g, enum hm_exit code);
+/* What the guard itself ends with: 8 or 9 if an action did, and that of the last action where there
+ * were as many as there may be. */
+HM_MUST_CHECK enum hm_exit guard_exit(const struct guard_rule *rule, const struct guard *g);
 /* How long to wait until the next look: every, and longer where a look costs so much CPU time that
  * its share would be more than a thousandth; ten minutes at most, unless every is longer. */
 uint64_t guard_pause(uint64_t every, uint64_t cost);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -226,6 +227,114 @@ Test(guard, a_service_that_is_started_anew, .timeout = 200)
 	unlink(path);
 }
 
+/* One guard of the process, with options before it and words behind it, that ends by itself. */
+static void guard_once(struct run *r, const struct victim *v, const char *option,
+		       const char *action)
+{
+	const struct run_opts none = { 0 };
+	char pid[16];
+	const char *args[] = { option, "-p",	     pid,  "guard", "--when", "rss > 1", "--do",
+			       action, "--cooldown", "0s", "--max", "1",      NULL };
+
+	snprintf(pid, sizeof(pid), "%d", (int)v->pid);
+	run_with(r, &none, args);
+}
+
+/* It may do what its action may. */
+Test(guard, what_is_refused_is_the_action)
+{
+	static const struct {
+		const char *option, *action;
+		int exit;
+	} cases[] = {
+		{ "--read-only", "facts", 0 },
+		{ "--read-only", "trim", 4 },
+		{ "--read-only", "when rss > 1 then trim", 4 },
+		{ "--passive", "facts", 0 },
+		{ "--passive", "stats", 4 },
+		{ "--passive", "trim", 4 },
+	};
+	struct victim v;
+
+	victim_start_named(&v, "single", NULL, NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run r;
+
+		guard_once(&r, &v, cases[i].option, cases[i].action);
+		cr_expect_eq(r.exit, cases[i].exit, "%s %s: %d, %s", cases[i].option,
+			     cases[i].action, r.exit, r.err);
+		/* at once, and not when it is time */
+		cr_expect(!r.exit || !strstr(r.out, " act: "), "%s", r.out);
+		run_free(&r);
+	}
+	victim_stop(&v);
+}
+
+/* That has not failed to help: it is tried again, and the guard does not end as if it were done. */
+Test(guard, an_action_that_is_refused, .timeout = 200)
+{
+	const struct run_opts none = { 0 };
+	char pid[16];
+	const char *args[] = { "-p",   pid,	"guard", "--when",  "rss > 1", "--do",
+			       "trim", "--max", "2",	 "--every", "1s",      "--cooldown",
+			       "1s",   "--for", "1m",	 NULL };
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "growing", "64", NULL);
+	snprintf(pid, sizeof(pid), "%d", (int)v.pid);
+	cr_assert_eq(kill(v.pid, SIGSTOP), 0);
+	run_with(&r, &none, args);
+	cr_assert_eq(kill(v.pid, SIGCONT), 0);
+	cr_expect_eq(r.exit, 6, "exit %d: %s%s", r.exit, r.out, r.err);
+	cr_expect_not_null(strstr(r.out, "2 actions, 2 of them failed"), "%s", r.out);
+	cr_expect_not_null(strstr(r.err, "2 of 2 actions failed"), "%s", r.err);
+	run_free(&r);
+	victim_stop(&v);
+}
+
+/* The condition of its action is not one of the runbook that it stands in. */
+Test(guard, a_requirement_in_its_action)
+{
+	const struct run_opts in = {
+		.input = "on-error continue\n"
+			 "guard --when 'rss > 1' --do 'require rss < 1' --max 1\n"
+			 "echo behind\n"
+	};
+	char pid[16];
+	const char *args[] = { "-p", pid, "-f", "-", NULL };
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "single", NULL, NULL);
+	snprintf(pid, sizeof(pid), "%d", (int)v.pid);
+	run_with(&r, &in, args);
+	cr_expect_eq(r.exit, 7);
+	cr_expect_not_null(strstr(r.out, "\nbehind\n"), "%s%s", r.out, r.err);
+	run_free(&r);
+	victim_stop(&v);
+}
+
+/* A time that goes beyond what a clock can say is not over at once. */
+Test(guard, a_very_long_time)
+{
+	const struct run_opts none = { 0 };
+	char pid[16];
+	const char *args[] = { "-p",   pid,    "guard",	  "--when",	  "rss > 1000000G",
+			       "--do", "trim", "--every", "18446744073s", "--for",
+			       "2s",   NULL };
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "single", NULL, NULL);
+	snprintf(pid, sizeof(pid), "%d", (int)v.pid);
+	run_with(&r, &none, args);
+	run_expect(&r, 0);
+	cr_expect_not_null(strstr(r.out, "guard ends: 1 looks"), "%s", r.out);
+	run_free(&r);
+	victim_stop(&v);
+}
+
 Test(guard, usage)
 {
 	static const struct {
@@ -237,6 +346,9 @@ Test(guard, usage)
 		{ "--do", "", "--do takes one command" },
 		{ "--do", "watch", "--do cannot run watch" },
 		{ "--do", "guard --when 'rss > 1' --do trim", "--do cannot run guard" },
+		{ "--do", "when rss > 1 then watch", "--do cannot run watch" },
+		{ "--do", "when rss > 1 then when rss > 1 then quit", "--do cannot run quit" },
+		{ "--do", "when rss > 1", "`then` is missing" },
 		{ "--do", "trim --foo", "trim has no option" },
 		{ "--every", "10ms", "too short" },
 		{ "--every", "x", "--every" },

@@ -22,7 +22,7 @@ Test(guard_policy, acts_when_it_becomes_true)
 	cr_expect_eq(guard_decide(&rule, &g, EXPR_FALSE, true, UINT64_MAX), GUARD_WAIT);
 	cr_expect_eq(guard_decide(&rule, &g, EXPR_UNKNOWN, false, UINT64_MAX), GUARD_UNKNOWN);
 	cr_assert_eq(guard_decide(&rule, &g, EXPR_TRUE, false, UINT64_MAX), GUARD_ACT);
-	guard_acted(&g);
+	guard_acted(&g, HM_OK);
 	/* it has not helped: the cooldown's end changes nothing */
 	cr_expect_eq(guard_decide(&rule, &g, EXPR_TRUE, false, MINUTE), GUARD_HOLD);
 	cr_expect_eq(guard_decide(&rule, &g, EXPR_TRUE, false, 60 * MINUTE), GUARD_HOLD);
@@ -40,7 +40,7 @@ Test(guard_policy, hysteresis)
 	const struct guard_rule rule = { .cooldown = 0 };
 	struct guard g = { 0 };
 
-	guard_acted(&g);
+	guard_acted(&g, HM_OK);
 	cr_expect_eq(guard_decide(&rule, &g, EXPR_FALSE, false, MINUTE), GUARD_WAIT);
 	cr_expect_eq(guard_decide(&rule, &g, EXPR_TRUE, false, MINUTE), GUARD_HOLD);
 	cr_expect_eq(guard_decide(&rule, &g, EXPR_FALSE, true, MINUTE), GUARD_WAIT);
@@ -54,10 +54,53 @@ Test(guard_policy, not_more_often_than_it_may)
 
 	for (int i = 0; i < 2; i++) {
 		cr_assert_eq(guard_decide(&rule, &g, EXPR_TRUE, true, MINUTE), GUARD_ACT);
-		guard_acted(&g);
+		guard_acted(&g, HM_OK);
 	}
 	cr_expect_eq(guard_decide(&rule, &g, EXPR_TRUE, true, MINUTE), GUARD_SPENT);
 	cr_expect_eq(guard_decide(&rule, &g, EXPR_FALSE, true, MINUTE), GUARD_WAIT);
+}
+
+/* Refused (6) and not done (1, 4, 5, 10) is not "did not help": it is tried again when it may be.
+ */
+Test(guard_policy, what_was_refused_is_tried_again)
+{
+	static const enum hm_exit refused[] = { HM_CALL_FAILED, HM_NOT_PERMITTED, HM_UNSUPPORTED,
+						HM_UNSAFE, HM_INTERNAL };
+	static const enum hm_exit done[] = { HM_OK, HM_UNMET, HM_RUNNING, HM_DIED };
+	const struct guard_rule rule = { .cooldown = 10 * MINUTE };
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		struct guard g = { 0 };
+
+		guard_acted(&g, refused[i]);
+		cr_expect_eq(guard_decide(&rule, &g, EXPR_TRUE, false, MINUTE), GUARD_COOL);
+		cr_expect_eq(guard_decide(&rule, &g, EXPR_TRUE, false, 10 * MINUTE), GUARD_ACT);
+		cr_expect_eq(g.failed, 1);
+	}
+	for (size_t i = 0; i < sizeof(done) / sizeof(done[0]); i++) {
+		struct guard g = { 0 };
+
+		guard_acted(&g, done[i]);
+		cr_expect_eq(guard_decide(&rule, &g, EXPR_TRUE, false, 10 * MINUTE), GUARD_HOLD);
+	}
+}
+
+Test(guard_policy, ends_with_what_may_have_hurt)
+{
+	struct guard_rule rule = { .max = 0 };
+	struct guard g = { 0 };
+
+	cr_expect_eq(guard_exit(&rule, &g), HM_OK);
+	guard_acted(&g, HM_UNSAFE);
+	cr_expect_eq(guard_exit(&rule, &g), HM_OK);
+	rule.max = 1;
+	cr_expect_eq(guard_exit(&rule, &g), HM_UNSAFE);
+	rule.max = 0;
+	guard_acted(&g, HM_RUNNING);
+	guard_acted(&g, HM_OK);
+	cr_expect_eq(guard_exit(&rule, &g), HM_RUNNING);
+	guard_acted(&g, HM_DIED);
+	cr_expect_eq(guard_exit(&rule, &g), HM_DIED);
 }
 
 Test(guard_policy, looks_less_often_where_that_is_dear)
@@ -161,6 +204,13 @@ Test(guard_lock, a_directory_of_others_is_not_used)
 	cr_assert_eq(chmod(path, 0777), 0);
 	cr_expect_eq(guard_lock_take(&t, &l, &last, &holder, &d), -EPERM);
 	cr_expect_str_eq(d.code, "no-lock");
+	diag_clear(&d);
+	cr_expect_eq(guard_lock_check(&d), -EPERM);
+	cr_expect_str_eq(d.code, "no-lock");
+	cr_assert_eq(chmod(path, 0500), 0);
+	cr_expect_eq(guard_lock_check(&d), -EACCES);
+	cr_assert_eq(chmod(path, 0700), 0);
+	cr_expect_eq(guard_lock_check(&d), 0);
 	cr_assert_eq(rmdir(path), 0);
 	cr_assert_eq(symlink("/tmp", path), 0);
 	diag_clear(&d);

@@ -181,6 +181,33 @@ static bool selected(int dirfd, const char *entry, enum selector_kind kind, cons
 	return yes;
 }
 
+static bool has_ended(pid_t pid)
+{
+	char path[32], *text = NULL, state = '?';
+	size_t len = 0;
+	bool ended;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (proc_read(AT_FDCWD, path, 16384, &text, &len))
+		return true;
+	ended = stat_parse(text, &state, NULL, NULL) == 0 && state == 'Z';
+	free(text);
+	return ended;
+}
+
+/* Whoever has been started anew has the name of the one that nobody has waited for yet. Where there
+ * is no other, that one is named: its error tells more than that there is none. */
+static void drop_ended(struct list *l)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->n && l->n > 1; i++)
+		if (!has_ended(l->v[i]))
+			l->v[kept++] = l->v[i];
+	if (kept)
+		l->n = kept;
+}
+
 /* Adds the matching processes of /proc other than ourselves, in the order of their numbers. */
 static int scan(enum selector_kind kind, const char *what, struct list *out, size_t *found)
 {
@@ -199,6 +226,8 @@ static int scan(enum selector_kind kind, const char *what, struct list *out, siz
 			err = list_add(&mine, pid);
 	}
 	closedir(dir);
+	if (kind == SELECT_NAME)
+		drop_ended(&mine);
 	if (mine.n)
 		qsort(mine.v, mine.n, sizeof(*mine.v), by_number);
 	*found = mine.n;

@@ -335,6 +335,33 @@ Test(guard, a_very_long_time)
 	victim_stop(&v);
 }
 
+/* Its parent has not waited for the one before it yet: the new one is the one that is meant. */
+Test(guard, one_that_has_ended_has_the_name_too)
+{
+	const struct run_opts none = { 0 };
+	char path[64], copy[300];
+	const char *args[] = { "-n", path + strlen("/tmp/"), "facts", NULL };
+	struct victim ended, v;
+	struct run r;
+	siginfo_t si;
+
+	snprintf(path, sizeof(path), "/tmp/hmz%d", (int)getpid());
+	snprintf(copy, sizeof(copy), "cp %s %s", victim_path("growing"), path);
+	cr_assert_eq(system(copy), 0);
+	start_named(&ended, path);
+	cr_assert_eq(kill(ended.pid, SIGKILL), 0);
+	cr_assert_eq(waitid(P_PID, (id_t)ended.pid, &si, WEXITED | WNOWAIT), 0);
+	start_named(&v, path);
+	run_with(&r, &none, args);
+	cr_expect_eq(r.exit, 0, "exit %d: %s", r.exit, r.err);
+	/* one alone has no heading with its pid */
+	cr_expect_null(strstr(r.out, "=="), "%s", r.out);
+	run_free(&r);
+	victim_stop(&v);
+	victim_kill(&ended);
+	unlink(path);
+}
+
 Test(guard, usage)
 {
 	static const struct {

@@ -292,9 +292,17 @@ int calls_lookups(const struct profile *p, uint64_t **pcs, size_t *n)
 	return err;
 }
 
-void calls_symbol_section(const struct calls *c, struct bytes *out)
+void calls_symbol_section(const struct calls *c, const char *(*build_id)(void *arg, size_t map),
+			  void *arg, struct bytes *out)
 {
 	bytes_text(out, "--- symbol\n");
+	for (size_t i = 0; build_id && i < c->profile->maps; i++) {
+		const char *id = build_id(arg, i);
+
+		if (id)
+			bytes_printf(out, "# build-id 0x%" PRIx64 " %s\n", c->profile->map[i].start,
+				     id);
+	}
 	for (size_t i = 0; i < c->sites; i++) {
 		const struct call_site *s = &c->site[i];
 

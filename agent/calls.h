@@ -83,7 +83,10 @@ HM_MUST_CHECK int calls_lookups(const struct profile *p, uint64_t **pcs, size_t 
 /*
  * Appends the symbol section of jeprof's symbolised form, with the heading of the heap section
  * behind it; the dump itself follows. Names are those that are shown; frames of an allocator's file
- * that have none are called malloc, which readers leave out.
+ * that have none are called malloc, which readers leave out. build_id (may be NULL) says in hex
+ * what map i of the profile has, NULL where it is not known: profile_parse reads these lines back,
+ * jeprof passes over what begins with neither a letter nor an address (its ReadSymbols).
  */
-void calls_symbol_section(const struct calls *c, struct bytes *out);
+void calls_symbol_section(const struct calls *c, const char *(*build_id)(void *arg, size_t map),
+			  void *arg, struct bytes *out);
 #endif

@@ -113,6 +113,30 @@ static void sort_maps(struct profile *p)
 	p->maps = n;
 }
 
+static int order_id(const void *a, const void *b)
+{
+	const struct profile_id *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return strcmp(x->build_id, y->build_id);
+}
+
+/* Both by address. */
+static void give_ids(struct parser *x)
+{
+	size_t k = 0;
+
+	if (x->ids)
+		qsort(x->id, x->ids, sizeof(*x->id), order_id);
+	for (size_t i = 0; i < x->p->maps; i++) {
+		while (k < x->ids && x->id[k].start < x->p->map[i].start)
+			k++;
+		if (k < x->ids && x->id[k].start == x->p->map[i].start)
+			x->p->map[i].build_id = x->id[k].build_id;
+	}
+}
+
 static void add_up(struct profile *p)
 {
 	for (size_t i = 0; i < p->stacks; i++) {
@@ -212,13 +236,15 @@ int profile_parse(const char *data, size_t len, struct profile **out, struct dia
 	err = parse(&x, d);
 	if (err) {
 		profile_free(x.p);
-		return err;
+	} else {
+		sort_names(x.p);
+		sort_maps(x.p);
+		give_ids(&x);
+		add_up(x.p);
+		*out = x.p;
 	}
-	sort_names(x.p);
-	sort_maps(x.p);
-	add_up(x.p);
-	*out = x.p;
-	return 0;
+	free(x.id);
+	return err;
 }
 
 void profile_free(struct profile *p)

@@ -9,7 +9,8 @@
 #include "../inject/maps.h"
 #include "array.h"
 
-#define LINE 8192 /* longer lines are no mappings: a path has 4096 bytes at most */
+#define BUILD_ID_MAX 64	  /* bytes */
+#define LINE	     8192 /* longer lines are no mappings: a path has 4096 bytes at most */
 
 static const char *copy(struct parser *x, const char *text, size_t len)
 {
@@ -38,6 +39,29 @@ static int add_name(struct parser *x, uint64_t pc, const struct scan *names)
 	return 0;
 }
 
+/* "0xSTART HEX" behind "# build-id"; what is none is a comment. */
+static int take_id(struct parser *x, struct scan *line)
+{
+	uint64_t start;
+	size_t len;
+	void *v;
+
+	if (!scan_blanks(line) || !scan_number(line, 16, &start) || !scan_blanks(line))
+		return 0;
+	len = scan_left(line);
+	if (!len || len > 2 * BUILD_ID_MAX || len % 2)
+		return 0;
+	for (size_t i = 0; i < len; i++)
+		if (!strchr("0123456789abcdef", line->at[i]) || !line->at[i])
+			return 0;
+	v = array_room(x->id, &x->id_cap, x->ids, sizeof(*x->id));
+	if (!v)
+		return -ENOMEM;
+	x->id = v;
+	x->id[x->ids] = (struct profile_id){ start, copy(x, line->at, len) };
+	return x->id[x->ids++].build_id ? 0 : -ENOMEM;
+}
+
 int profile_read_symbols(struct parser *x)
 {
 	struct scan line;
@@ -50,6 +74,8 @@ int profile_read_symbols(struct parser *x)
 		if (scan_word(&line, "binary=")) {
 			x->p->binary = copy(x, line.at, scan_left(&line));
 			err = x->p->binary ? 0 : -ENOMEM;
+		} else if (scan_word(&line, "# build-id")) {
+			err = take_id(x, &line);
 		} else if (scan_word(&line, "0x") && scan_number(&line, 16, &pc) &&
 			   scan_blanks(&line) && scan_left(&line)) {
 			err = add_name(x, pc, &line);

@@ -4,11 +4,19 @@
 #include "profile.h"
 #include "scan.h"
 
+/* What the symbol section says of the mapping that begins there. */
+struct profile_id {
+	uint64_t start;
+	const char *build_id;
+};
+
 /* A dump that is being read; for profile.c and its parts. */
 struct parser {
 	struct scan text; /* what is still to be read */
 	struct profile *p;
-	size_t stack_cap, map_cap, name_cap;
+	size_t stack_cap, map_cap, name_cap, id_cap;
+	struct profile_id *id; /* until the mappings are read */
+	size_t ids;
 	bool one_line; /* records are "COUNTS @ PC..." */
 	bool mappings; /* their heading was there */
 };

@@ -66,7 +66,7 @@ static bool symbolise(struct context *c, struct reply *r, enum call_names names,
 		reply_warn(c, r, "no-names", "the profile is saved without names: %s", d.text);
 		return false;
 	}
-	calls_symbol_section(v.calls, &out);
+	calls_symbol_section(v.calls, prof_view_build_id, &v, &out);
 	prof_view_close(&v);
 	bytes_put(&out, *data, *len);
 	if (out.failed) {

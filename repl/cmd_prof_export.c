@@ -17,17 +17,12 @@
 struct format {
 	const char *suffix, *name;
 	bool places; /* it has files and lines */
-	int (*make)(const struct prof_view *v, struct bytes *out);
+	int (*make)(struct prof_view *v, struct bytes *out);
 };
 
-static const char *build_id(void *arg, size_t map)
+static int make_pprof(struct prof_view *v, struct bytes *out)
 {
-	return symbols_build_id(arg, map);
-}
-
-static int make_pprof(const struct prof_view *v, struct bytes *out)
-{
-	struct pprof_extra extra = { .build_id = v->symbols ? build_id : NULL, .arg = v->symbols };
+	struct pprof_extra extra = { .build_id = prof_view_build_id, .arg = v };
 	unsigned char *bytes;
 	int err = pprof_encode(v->calls, &extra, &bytes, &out->len);
 
@@ -36,7 +31,7 @@ static int make_pprof(const struct prof_view *v, struct bytes *out)
 	return err;
 }
 
-static int make_folded(const struct prof_view *v, struct bytes *out)
+static int make_folded(struct prof_view *v, struct bytes *out)
 {
 	struct call_tree tree;
 	int err = call_tree_make(v->calls, &tree);
@@ -48,7 +43,7 @@ static int make_folded(const struct prof_view *v, struct bytes *out)
 	return out->failed ? -ENOMEM : 0;
 }
 
-static int make_svg(const struct prof_view *v, struct bytes *out)
+static int make_svg(struct prof_view *v, struct bytes *out)
 {
 	char title[100], live[SIZE_TEXT];
 	struct call_tree tree;
@@ -64,7 +59,7 @@ static int make_svg(const struct prof_view *v, struct bytes *out)
 	return err;
 }
 
-static int make_text(const struct prof_view *v, struct bytes *out)
+static int make_text(struct prof_view *v, struct bytes *out)
 {
 	struct profile_top top;
 	int err = profile_top_make(v->calls, false, &top);
@@ -124,8 +119,8 @@ static bool never(const unsigned char *head, size_t n)
 
 static const struct outfile_kind none = { "file to be replaced unasked", never };
 
-static int save(const struct args *a, const struct format *f, const struct prof_view *v,
-		size_t *len, struct diag *d)
+static int save(const struct args *a, const struct format *f, struct prof_view *v, size_t *len,
+		struct diag *d)
 {
 	struct bytes out = { .v = NULL };
 	int err = f->make(v, &out);

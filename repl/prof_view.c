@@ -162,6 +162,16 @@ int prof_view_places(struct prof_view *v, struct top_row *row, size_t n, struct 
 	return err;
 }
 
+/* ---- build-ids */
+
+const char *prof_view_build_id(void *arg, size_t map)
+{
+	const struct prof_view *v = arg;
+	const char *own = v->profile->map[map].build_id;
+
+	return own || !v->symbols ? own : symbols_build_id(v->symbols, map);
+}
+
 /* ---- what is wrong with it */
 
 static bool is_telling(enum symbols_state s, int error)

@@ -12,7 +12,7 @@ struct prof_view {
 	struct calls *calls;
 	struct symbols *symbols; /* NULL: the profile has its own names */
 	struct symbol_map *map;
-	struct symbols_live live;
+	struct symbols_live live; /* what opens files, where they are those of the target */
 	symbol_open_fn open;
 	struct pool *places; /* texts of prof_view_places */
 };
@@ -33,5 +33,7 @@ HM_MUST_CHECK int prof_view_places(struct prof_view *v, struct top_row *row, siz
  * needed any more then. */
 HM_MUST_CHECK int prof_view_text(struct context *c, struct reply *r, const char *text, size_t len,
 				 enum call_names names, struct prof_view *v, struct diag *d);
+/* The build-id of map i, in hex; NULL: not known. arg is a struct prof_view. */
+const char *prof_view_build_id(void *arg, size_t map);
 void prof_view_close(struct prof_view *v);
 #endif

@@ -96,6 +96,14 @@ static void check_tree(const struct calls *c)
 	call_tree_free(&t);
 }
 
+static const char *id_of(void *arg, size_t map)
+{
+	const char *id = ((const struct profile *)arg)->map[map].build_id;
+
+	FUZZ_CHECK(!id || (*id && strspn(id, "0123456789abcdef") == strlen(id)));
+	return id;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct call_source source = { .find = size % 3 ? find : NULL,
@@ -120,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_tree(c);
 	FUZZ_CHECK(pprof_message(c, NULL, &out) == 0);
 	bytes_free(&out);
-	calls_symbol_section(c, &out);
+	calls_symbol_section(c, id_of, p, &out);
 	fuzz_printable(out.v, out.len, "\n");
 	bytes_free(&out);
 	calls_free(c);

@@ -515,6 +515,8 @@ Test(prof, dump_with_names, .timeout = 60)
 		cr_assert_lt(strstr(text, " right"), heap);
 		cr_assert_lt(strstr(text, " main"), heap);
 		cr_assert_geq(count(text, "\n@ 0x"), 300);
+		/* of the program, libjemalloc.so.2 and libc.so.6, for whoever has only this file */
+		cr_assert_geq(count(text, "\n# build-id 0x"), 3);
 		free(text);
 	}
 	victim_stop(&v);
@@ -528,6 +530,46 @@ Test(prof, dump_with_names, .timeout = 60)
 		cr_assert_not_null(strstr(r.out, "right"), "%s", r.out);
 		run_free(&r);
 	}
+	unlink(path);
+}
+
+/* Strings of 40 hexadecimal digits. */
+static unsigned count_ids(const char *data, size_t len)
+{
+	unsigned n = 0;
+	size_t run = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		run = data[i] && strchr("0123456789abcdef", data[i]) ? run + 1 : 0;
+		n += run == 40;
+	}
+	return n;
+}
+
+/* Of the process itself; the files that no stack goes through, like libm, have their ids as well.
+ */
+Test(prof, export_of_the_process, .timeout = 60)
+{
+	static char message[1 << 20];
+	char path[100], unpack[120];
+	struct victim v;
+	struct run r;
+	size_t len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.pb.gz", place());
+	start(&v, EVERY_ONE, "2", NULL, NULL);
+	run(&r, v.pid, "prof", "export", path, NULL);
+	run_expect(&r, 0);
+	run_free(&r);
+	victim_stop(&v);
+	snprintf(unpack, sizeof(unpack), "zcat %s", path);
+	f = popen(unpack, "re");
+	cr_assert_not_null(f);
+	len = fread(message, 1, sizeof(message), f);
+	cr_assert_eq(pclose(f), 0);
+	cr_assert_geq(count_ids(message, len), 6);
+	cr_assert_not_null(memmem(message, len, "right", 5));
 	unlink(path);
 }
 

@@ -91,7 +91,7 @@ Test(calls, frames_in_the_file_of_an_allocator)
 	expect_stack(c, 0, "a<libjemalloc.so.2+0x1ff<main");
 	expect_stack(c, 1, "libjemalloc.so.2+0xff");
 	/* whoever knows only names leaves them out as well */
-	calls_symbol_section(c, &out);
+	calls_symbol_section(c, NULL, NULL, &out);
 	bytes_char(&out, '\0');
 	cr_assert_not_null(strstr(out.v, "\n0x0000000000005000 malloc\n"));
 	cr_assert_not_null(strstr(out.v, "\n0x00000000000050ff malloc\n"));
@@ -125,14 +125,20 @@ Test(calls, addresses_to_look_up)
 	some_free(c, p);
 }
 
+static const char *id_of_first(void *arg, size_t map)
+{
+	return map == 0 ? arg : NULL;
+}
+
 /* What is written for jeprof is read back, and gives the same stacks. */
 Test(calls, symbol_section)
 {
 	struct profile *p, *q;
 	struct calls *c = some_calls(NULL, CALL_NAMES_FULL, &p), *again;
 	struct bytes out = { .v = NULL };
+	char id[] = "00ff12";
 
-	calls_symbol_section(c, &out);
+	calls_symbol_section(c, id_of_first, id, &out);
 	cr_assert(out.len > 11 && memcmp(out.v, "--- symbol\n", 11) == 0);
 	bytes_text(&out, some_text);
 	bytes_char(&out, '\0');
@@ -142,6 +148,9 @@ Test(calls, symbol_section)
 	again = some_calls(out.v, CALL_NAMES_FULL, &q);
 	expect_stack(again, 2, "b<b<main");
 	expect_stack(again, 3, "libstripped.so.1+0x5000<helper<main");
+	cr_assert_str_eq(q->map[0].build_id, id);
+	for (size_t i = 1; i < q->maps; i++)
+		cr_assert_null(q->map[i].build_id);
 	some_free(again, q);
 	some_free(c, p);
 	bytes_free(&out);

@@ -208,6 +208,32 @@ Test(profile, symbolised)
 	profile_free(p);
 }
 
+/* Of the mapping that begins there; what is no id, or of none, says nothing. */
+Test(profile, build_ids)
+{
+	char text[1200];
+	struct profile *p;
+
+	snprintf(text, sizeof(text),
+		 "--- symbol\n"
+		 "# build-id 0x400000 00ff12\n"
+		 "# build-id 0x5000 0g\n"
+		 "# build-id 0x5000 abc\n"
+		 "# build-id 0x5000 %0130d\n"
+		 "# build-id 0x6000 aa\n"
+		 "# build-id\n"
+		 "# build-id 0x5000\n"
+		 "---\n--- heap\n%s",
+		 0, whole);
+	p = parse(text);
+	cr_assert_eq(p->maps, 3u);
+	cr_assert_null(p->map[0].build_id);
+	cr_assert_str_eq(p->map[1].build_id, "00ff12");
+	cr_assert_null(p->map[2].build_id);
+	cr_assert_eq(p->names, 0u);
+	profile_free(p);
+}
+
 Test(profile, line_ends_and_comments)
 {
 	struct profile *p = parse("%warn by somebody's HTTP\r\n\r\nheap_v2/1\r\n"

@@ -75,6 +75,9 @@ static const struct refusal {
 	const char *name; /* how it begins in the table */
 	const char *code, *text, *hint;
 } refusals[] = {
+	{ EFAULT, WRITE, "arena.<i>.retain_grow_limit", "mallctl-invalid",
+	  "the limit is less than a page, or that arena is not initialised",
+	  "write a size from arenas.page on; `arenas` lists the arenas that are initialised" },
 	{ EFAULT, ANY, "arena.<i>.", "mallctl-no-arena",
 	  "that arena is not initialised: no thread has used it, and asking does not make it",
 	  "`arenas` lists those that are; arenas.dirty_decay_ms and its like are the defaults of "

@@ -190,9 +190,10 @@ static int name_resolve(struct process *p, const struct allocator *a, const stru
 	return rc;
 }
 
-enum { CTL_EPOCH, CTL_OLD, CTL_NEW, CTL_CALLS };
+enum { CTL_EPOCH, CTL_OLD, CTL_NEW, CTL_NOW, CTL_CALLS };
 
-/* A mallctl as a batch: epoch where statistics are read, then the read, then the write. */
+/* A mallctl as a batch: epoch where statistics are read, then the read, then the write, and a read
+ * of what it has made of the value. */
 struct batch {
 	struct call call[CTL_CALLS];
 	struct ctl_call io[CTL_CALLS];
@@ -203,7 +204,7 @@ struct batch {
 static int batch_add(struct session *s, struct batch *b, int what, uint64_t fn, const char *name,
 		     const struct ctl_value *value, size_t size)
 {
-	const struct ctl_io want = { .read = what == CTL_OLD,
+	const struct ctl_io want = { .read = what == CTL_OLD || what == CTL_NOW,
 				     .write = value != NULL,
 				     .size = size };
 	int rc = ctl_call_name(s, fn, name, &want, &b->call[b->n], &b->io[b->n]);
@@ -226,7 +227,7 @@ static int batch_fill(struct process *p, struct batch *b, uint64_t fn, const cha
 	size_t size = ctl_size(row->type);
 	int rc = 0;
 
-	*b = (struct batch){ .at = { -1, -1, -1 } };
+	*b = (struct batch){ .at = { -1, -1, -1, -1 } };
 	if (needs_epoch(row)) {
 		rc = epoch_prepare(p->session, fn, &b->call[0], &b->io[0]);
 		b->at[CTL_EPOCH] = (int)b->n++;
@@ -235,6 +236,8 @@ static int batch_fill(struct process *p, struct batch *b, uint64_t fn, const cha
 		rc = batch_add(p->session, b, CTL_OLD, fn, name, NULL, size);
 	if (!rc && (value || row->type == CTL_VOID))
 		rc = batch_add(p->session, b, CTL_NEW, fn, name, value, size);
+	if (!rc && value && row->access & CTL_READ)
+		rc = batch_add(p->session, b, CTL_NOW, fn, name, NULL, size);
 	return rc;
 }
 
@@ -251,16 +254,16 @@ static int batch_code(const struct batch *b, bool write, bool *read)
 	return (int)b->call[b->at[CTL_OLD]].ret;
 }
 
-static int take_old(struct process *p, const struct batch *b, const char *name,
-		    const struct ctl_name *row, struct ctl_value *old, struct diag *d)
+static int take(struct process *p, const struct batch *b, int what, const char *name,
+		const struct ctl_name *row, struct ctl_value *out, struct diag *d)
 {
-	const struct ctl_call *io = &b->io[b->at[CTL_OLD]];
+	const struct ctl_call *io = &b->io[b->at[what]];
 	const struct ctl_build none = { 0 };
 	int rc;
 
-	if ((int)b->call[b->at[CTL_OLD]].ret)
+	if ((int)b->call[b->at[what]].ret)
 		return 0;
-	rc = ctl_call_take(p, row->type, io, old);
+	rc = ctl_call_take(p, row->type, io, out);
 	if (rc == -EPROTO)
 		return ctl_error_size(row, name, &none, *io->old_len, d);
 	if (rc)
@@ -292,7 +295,7 @@ static int refused(struct process *p, const struct allocator *a, const struct ct
 
 static int run(struct process *p, const struct allocator *a, uint64_t fn, const char *name,
 	       const struct ctl_name *row, const struct ctl_value *value, struct ctl_value *old,
-	       struct ctl_fresh *fresh, struct diag *d)
+	       struct ctl_value *now, struct ctl_fresh *fresh, struct diag *d)
 {
 	uint64_t got = 0;
 	struct batch b;
@@ -310,14 +313,17 @@ static int run(struct process *p, const struct allocator *a, uint64_t fn, const 
 	if (code && read)
 		got = *b.io[b.at[CTL_OLD]].old_len;
 	if (!code && old && b.at[CTL_OLD] >= 0)
-		rc = take_old(p, &b, name, row, old, d);
+		rc = take(p, &b, CTL_OLD, name, row, old, d);
+	if (!code && !rc && now && b.at[CTL_NOW] >= 0)
+		rc = take(p, &b, CTL_NOW, name, row, now, d);
 	session_scratch_reset(p->session);
 	return code ? refused(p, a, row, name, !read && value, code, got, d) : rc;
 }
 
 int jemalloc_ctl_at(struct process *p, const struct allocator *a, const char *name,
 		    const struct ctl_name *row, const struct ctl_value *value,
-		    struct ctl_value *old, struct ctl_fresh *fresh, bool agreed, struct diag *d)
+		    struct ctl_value *old, struct ctl_value *now, struct ctl_fresh *fresh,
+		    bool agreed, struct diag *d)
 {
 	char full[NAME_SIZE];
 	struct ctl_path path;
@@ -326,6 +332,8 @@ int jemalloc_ctl_at(struct process *p, const struct allocator *a, const char *na
 
 	if (old)
 		*old = (struct ctl_value){ .type = CTL_VOID };
+	if (now)
+		*now = (struct ctl_value){ .type = CTL_VOID };
 	if (fresh)
 		*fresh = (struct ctl_fresh){ 0 };
 	if (!row)
@@ -346,7 +354,7 @@ int jemalloc_ctl_at(struct process *p, const struct allocator *a, const char *na
 	if (!rc)
 		rc = name_resolve(p, a, &path, name, full, d);
 	if (!rc)
-		rc = run(p, a, fn, full, row, value, old, fresh, d);
+		rc = run(p, a, fn, full, row, value, old, now, fresh, d);
 	if (rc && p->session)
 		session_scratch_reset(p->session);
 	return rc;
@@ -356,5 +364,5 @@ int jemalloc_ctl(struct process *p, const struct allocator *a, const char *name,
 		 const struct ctl_name *row, const struct ctl_value *value, struct ctl_value *old,
 		 struct diag *d)
 {
-	return jemalloc_ctl_at(p, a, name, row, value, old, NULL, false, d);
+	return jemalloc_ctl_at(p, a, name, row, value, old, NULL, NULL, false, d);
 }

@@ -34,13 +34,15 @@ HM_MUST_CHECK int jemalloc_ctl(struct process *p, const struct allocator *a, con
 			       const struct ctl_name *row, const struct ctl_value *value,
 			       struct ctl_value *old, struct diag *d);
 /*
- * The same. *fresh (may be NULL) says when the statistics are of. agreed: the operator knows what
- * ctl_check_value would refuse as unsafe, and wants it.
+ * The same. *now (may be NULL) is what stands there after a write, which need not be the value that
+ * was given: jemalloc rounds some (arena.<i>.retain_grow_limit), and an epoch counts by itself. Its
+ * type is CTL_VOID if nothing was read. *fresh (may be NULL) says when the statistics are of.
+ * agreed: the operator knows what ctl_check_value would refuse as unsafe, and wants it.
  */
 HM_MUST_CHECK int jemalloc_ctl_at(struct process *p, const struct allocator *a, const char *name,
 				  const struct ctl_name *row, const struct ctl_value *value,
-				  struct ctl_value *old, struct ctl_fresh *fresh, bool agreed,
-				  struct diag *d);
+				  struct ctl_value *old, struct ctl_value *now,
+				  struct ctl_fresh *fresh, bool agreed, struct diag *d);
 
 /* One name to be read along with others. */
 struct ctl_ask {

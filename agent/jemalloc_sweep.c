@@ -126,7 +126,7 @@ struct sweeping {
 	void *arg;
 	struct diag *d;
 	struct ctl_mib mib;
-	struct mib_ask *ask; /* SWEEP_BATCH */
+	struct mib_ask *ask; /* SWEEP_BATCH; and as many again, after a write */
 	struct ctl_cell cell[SWEEP_BATCH];
 	size_t n;	/* in the batch */
 	bool full;	/* no more cells */
@@ -139,15 +139,33 @@ static bool is_missing(int rc)
 	return rc == ENOENT || rc == EFAULT;
 }
 
+/* What jemalloc has made of the values that were written. */
+static int ask_again(struct sweeping *w)
+{
+	struct mib_ask *now = w->ask + SWEEP_BATCH;
+
+	for (size_t i = 0; i < w->n; i++) {
+		now[i] = (struct mib_ask){ .mib = w->mib, .type = w->ask[i].type, .read = true };
+		memcpy(now[i].mib.part, w->ask[i].mib.part, sizeof(now[i].mib.part));
+	}
+	return jemalloc_mib_ask(w->p, w->a, now, w->n, w->d);
+}
+
 static int flush(struct sweeping *w)
 {
+	bool again = w->n && w->s->value && w->ask[0].read;
+	const struct mib_ask *now = w->ask + SWEEP_BATCH;
 	int rc = w->n ? jemalloc_mib_ask(w->p, w->a, w->ask, w->n, w->d) : 0;
+
+	if (!rc && again)
+		rc = ask_again(w);
 
 	for (size_t i = 0; !rc && i < w->n; i++) {
 		struct ctl_cell *c = &w->cell[i];
 
 		c->rc = w->ask[i].rc;
 		c->value = w->ask[i].read && !c->rc ? &w->ask[i].old : NULL;
+		c->now = again && !c->rc && !now[i].rc ? &now[i].old : NULL;
 		if (is_missing(c->rc) && !w->s->value) {
 			w->row_ended = true;
 			continue;
@@ -304,7 +322,7 @@ int jemalloc_sweep(struct process *p, const struct allocator *a, const struct ct
 		rc = count_of(&w, path->index[classes].range, &n, &known);
 	if (rc)
 		return rc;
-	w.ask = calloc(SWEEP_BATCH, sizeof(*w.ask));
+	w.ask = calloc((size_t)2 * SWEEP_BATCH, sizeof(*w.ask));
 	if (!w.ask)
 		return diag_internal(d, -ENOMEM, "mallctl");
 	rc = arenas ? sweep_arenas(&w, n, known) : sweep_classes(&w, 0, index, n, known);

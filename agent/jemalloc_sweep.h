@@ -43,6 +43,7 @@ struct ctl_cell {
 	uint64_t index[CTL_INDICES];
 	int rc;			       /* 0, or what mallctl returned */
 	const struct ctl_value *value; /* read; of a write what stood there before; NULL: nothing */
+	const struct ctl_value *now;   /* what stands there after a write; NULL: not known */
 };
 typedef int ctl_cell_fn(void *arg, const struct ctl_cell *cell);
 

@@ -153,6 +153,7 @@ struct telling {
 	struct reply *r;
 	const struct ctl_path *path;
 	const struct ctl_value *value; /* written */
+	size_t refused;
 	struct diag *d;
 };
 
@@ -162,6 +163,7 @@ static void tell_refused(struct telling *t, const char *name, int rc)
 	struct diag why = { 0 };
 
 	(void)ctl_error(t->path->row, name, &none, t->value != NULL, rc, &why);
+	t->refused++;
 	reply_warn(t->c, t->r, why.code, "%s", why.text);
 }
 
@@ -175,7 +177,7 @@ static void tell_cell(struct telling *t, const char *name, const struct ctl_cell
 	if (t->value && cell->value)
 		fputs(" -> ", out);
 	if (t->value)
-		print_value(t->c, t->value);
+		print_value(t->c, cell->now ? cell->now : t->value);
 	putc('\n', out);
 }
 
@@ -205,7 +207,7 @@ static int take_cell(void *arg, const struct ctl_cell *cell)
 	reply_member(t->r, o, t->value ? "old" : "value",
 		     cell->value ? ctl_value_json(cell->value) : json_null());
 	if (t->value)
-		reply_member(t->r, o, "new", ctl_value_json(t->value));
+		reply_member(t->r, o, "new", ctl_value_json(cell->now ? cell->now : t->value));
 	if (json_array_append_new(json_object_get(t->r->result, "values"), o))
 		t->r->failed = true;
 	return 0;
@@ -235,6 +237,16 @@ static bool leaves_huge(const struct ctl_name *row, const struct ctl_value *valu
 	       strstr(row->name, "_decay_ms") != NULL;
 }
 
+/* A change that has changed nothing has failed; each refusal was told. */
+static int all_refused(const struct telling *t, const struct ctl_sweep *s, const char *name)
+{
+	if (!t->value || !t->refused || t->refused < s->cells)
+		return 0;
+	return diag_fail(t->d, -EINVAL, HM_CALL_FAILED, "mallctl-refused",
+			 "the reason stands with each of them",
+			 "%.100s: jemalloc has refused all %zu writes", name, t->refused);
+}
+
 static int sweep(struct context *c, struct reply *r, const struct allocator *jemalloc,
 		 const struct ctl_path *path, const char *name, const struct ctl_value *value,
 		 struct diag *d)
@@ -261,6 +273,7 @@ static int sweep(struct context *c, struct reply *r, const struct allocator *jem
 		tell_left_out(&t, &s);
 		if (strncmp(path->row->name, "stats.", 6) == 0)
 			tell_fresh(c, r, &which->fresh);
+		err = all_refused(&t, &s, name);
 	}
 	free(which);
 	return err;
@@ -287,7 +300,7 @@ static int one_name(struct context *c, const struct args *a, struct reply *r, st
 	const char *name = a->argv[0];
 	const struct ctl_name *row = ctl_find(name);
 	const struct allocator *jemalloc;
-	struct ctl_value value, old = { .type = CTL_VOID };
+	struct ctl_value value, old = { .type = CTL_VOID }, now;
 	bool write = a->argc == 2;
 	struct ctl_fresh fresh;
 	struct ctl_path path;
@@ -313,7 +326,7 @@ static int one_name(struct context *c, const struct args *a, struct reply *r, st
 	if (is_sweep(&path))
 		return sweep(c, r, jemalloc, &path, name, write ? &value : NULL, d);
 	err = jemalloc_ctl_at(c->process, jemalloc, name, row, write ? &value : NULL,
-			      row->type == CTL_VOID ? NULL : &old, &fresh, false, d);
+			      row->type == CTL_VOID ? NULL : &old, &now, &fresh, false, d);
 	if (err)
 		return err;
 	if (row->acts_on_caller)
@@ -322,7 +335,7 @@ static int one_name(struct context *c, const struct args *a, struct reply *r, st
 			   "application's",
 			   name);
 	if (write)
-		answer_write(c, r, row, name, &old, &value);
+		answer_write(c, r, row, name, &old, now.type == CTL_VOID ? &value : &now);
 	else
 		answer_read(c, r, row, name, &old);
 	tell_fresh(c, r, &fresh);

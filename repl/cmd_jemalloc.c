@@ -129,8 +129,8 @@ static int set_threads(struct context *c, struct reply *r, const struct allocato
 	int err = on ? agree(c, d) : 0;
 
 	if (!err)
-		err = jemalloc_ctl_at(c->process, jemalloc, row->name, row, &value, &old, NULL, on,
-				      d);
+		err = jemalloc_ctl_at(c->process, jemalloc, row->name, row, &value, &old, NULL,
+				      NULL, on, d);
 	if (err)
 		return err;
 	reply_set(r, "old", ctl_value_json(&old));

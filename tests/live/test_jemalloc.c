@@ -231,6 +231,37 @@ Test(jemalloc, the_list_has_the_values, .timeout = 120)
 	victim_stop(&v);
 }
 
+/* ---- what was written is read again */
+
+/* jemalloc rounds a limit down to a size that it has, and counts its epochs itself. */
+Test(jemalloc, a_write_says_what_has_come_of_it, .timeout = 120)
+{
+	struct victim v;
+	json_t *o, *row;
+	size_t i;
+
+	victim_start(&v, &linked);
+	o = ask(v.pid, "mallctl", 0, "arena.0.retain_grow_limit", "100000", NULL);
+	cr_assert_eq(json_int(o, "result.new"), 98304);
+	json_decref(o);
+	o = ask(v.pid, "mallctl", 0, "arena.all.retain_grow_limit", "300000", NULL);
+	cr_assert_gt(json_array_size(json_at(o, "result.values")), 0u);
+	json_array_foreach(json_at(o, "result.values"), i, row)
+		cr_assert_eq(json_int(row, "new"), 262144);
+	json_decref(o);
+	o = ask(v.pid, "mallctl", 0, "epoch", "1", NULL);
+	cr_assert_eq(json_int(o, "result.new"), json_int(o, "result.old") + 1);
+	json_decref(o);
+	/* no page is that small: of one arena, and of each */
+	o = ask(v.pid, "mallctl", 1, "arena.0.retain_grow_limit", "1", NULL);
+	cr_assert_str_eq(json_text(o, "error.code"), "mallctl-invalid");
+	json_decref(o);
+	o = ask(v.pid, "mallctl", 1, "arena.all.retain_grow_limit", "1", NULL);
+	cr_assert_str_eq(json_text(o, "error.code"), "mallctl-refused");
+	json_decref(o);
+	victim_stop(&v);
+}
+
 /* ---- statistics are fresh */
 
 Test(jemalloc, statistics_say_when)

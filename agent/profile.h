@@ -24,9 +24,11 @@ struct profile_count {
 /* One line of the mappings that a dump ends with; only those with a name. */
 struct profile_map {
 	uint64_t start, end, offset; /* [start, end); offset in the file, bytes */
+	uint64_t inode;		     /* of the file; 0: the dump does not say */
 	const char *path;
 	const char *build_id; /* hex; NULL: the dump does not say */
 	bool exec;
+	bool deleted; /* the file had no name any more, or another file had it */
 };
 
 struct profile_stack {

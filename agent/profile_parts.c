@@ -275,7 +275,9 @@ static int add_map(struct parser *x, const struct map *m)
 		.end = m->end,
 		.offset = m->offset,
 		.path = copy(x, m->name, strlen(m->name)),
+		.inode = m->inode,
 		.exec = m->prot & PROT_EXEC,
+		.deleted = m->deleted,
 	};
 	if (!p->map[p->maps].path)
 		return -ENOMEM;

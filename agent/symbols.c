@@ -194,6 +194,11 @@ const char *symbols_build_id(struct symbols *s, size_t map)
 	return m->build_id;
 }
 
+bool symbols_other_inode(const struct symbols *s, size_t map)
+{
+	return s->map[s->of[map]].other_inode;
+}
+
 enum symbols_state symbols_state(const struct symbols *s, size_t map, int *error)
 {
 	const struct symbols_map *m = &s->map[s->of[map]];

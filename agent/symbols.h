@@ -18,6 +18,8 @@ struct symbol_map {
 	uint64_t start, end, offset; /* as in /proc/PID/maps */
 	const char *path;	     /* NULL or "": no file */
 	const char *build_id;	     /* hex, as it was in the process; NULL: not known */
+	uint64_t inode;		     /* of its file; 0: not known, or the file is checked by open */
+	bool deleted;		     /* the file had no name any more when it was mapped there */
 };
 
 /*
@@ -79,6 +81,9 @@ size_t symbols_find(struct symbols *s, uint64_t pc, struct symbol_frame *out, si
 /* The build id of the map's file in hex; NULL: none, or no such file. Opens the file if no address
  * of it was looked up yet. */
 const char *symbols_build_id(struct symbols *s, size_t map);
+/* Is a file used for the map that may be another one: its inode is not that of the map, and no
+ * build id says that it is the same, as it is on another host. */
+bool symbols_other_inode(const struct symbols *s, size_t map);
 /* What could be had for the map; *error (or NULL) is the errno behind it, negative, or 0. */
 enum symbols_state symbols_state(const struct symbols *s, size_t map, int *error);
 /* "the file has changed since it was mapped", to stand behind a path. */

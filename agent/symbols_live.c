@@ -79,8 +79,12 @@ int symbols_live_open(void *live, const struct symbol_map *m)
 
 int symbols_path_open(void *arg, const struct symbol_map *m)
 {
-	int fd, err = objfile_open_path(-1, m->path, &fd);
+	int fd, err;
 
 	(void)arg;
+	/* what has the path now is not what was mapped, unless a build id says so */
+	if (m->deleted && !m->build_id)
+		return -ESTALE;
+	err = objfile_open_path(-1, m->path, &fd);
 	return err ? err : fd;
 }

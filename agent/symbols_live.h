@@ -19,6 +19,6 @@ struct symbols_live {
 struct symbols_live symbols_live_begin(const struct target *t, const struct maps *maps);
 HM_MUST_CHECK int symbols_live_open(void *live, const struct symbol_map *m);
 /* The same without a process: the file of that path on this host. arg is not used. That it is still
- * the same file is known only where the map has a build id. */
+ * the same file is known only where the map has a build id; -ESTALE where it was deleted. */
 HM_MUST_CHECK int symbols_path_open(void *arg, const struct symbol_map *m);
 #endif

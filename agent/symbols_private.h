@@ -21,6 +21,7 @@ struct symbols_map {
 	const struct symbol_map *map;
 	const char *build_id; /* of the file; in names */
 	bool looked;	      /* at the build id */
+	bool other_inode;
 	enum symbols_state state;
 	int error;
 	size_t first, count; /* places that are being resolved */

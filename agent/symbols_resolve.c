@@ -104,6 +104,7 @@ static int open_checked(struct symbols *s, struct symbols_map *m, struct stat *s
 		return map_fail(m, err);
 	m->build_id = hex_id(s, *e);
 	m->looked = true;
+	m->other_inode = !m->map->build_id && m->map->inode && st->st_ino != m->map->inode;
 	if (m->map->build_id && (!m->build_id || strcmp(m->build_id, m->map->build_id) != 0)) {
 		elf_file_close(*e);
 		m->build_id = NULL;

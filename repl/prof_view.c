@@ -56,6 +56,7 @@ static int prepare(const struct prof_view *v, struct diag *d)
 
 static int open_symbols(struct prof_view *v, bool places, struct diag *d)
 {
+	bool of_file = v->open == symbols_path_open; /* else the process itself says */
 	const struct profile *p = v->profile;
 	int err;
 
@@ -69,6 +70,8 @@ static int open_symbols(struct prof_view *v, bool places, struct diag *d)
 			.offset = p->map[i].offset,
 			.path = p->map[i].path,
 			.build_id = p->map[i].build_id,
+			.inode = of_file ? p->map[i].inode : 0,
+			.deleted = of_file && p->map[i].deleted,
 		};
 	err = symbols_new(v->map, p->maps, v->open, &v->live, &v->symbols, d);
 	if (err)
@@ -194,8 +197,14 @@ static void tell_file(struct context *c, struct reply *r, const char *path, enum
 	char clean[300]; /* whoever has written the profile has chosen the path */
 
 	call_text_clean(path, clean, sizeof(clean));
-	reply_warn(c, r, "no-names", "%s: %s%s%s", clean, symbols_state_text(s), error ? ": " : "",
-		   error ? strerror(-error) : "");
+	if (!is_telling(s, error))
+		reply_warn(c, r, "other-file",
+			   "%s: has another inode than the file that was mapped: names are of the "
+			   "file that is there now, and wrong if it is not the same",
+			   clean);
+	else
+		reply_warn(c, r, "no-names", "%s: %s%s%s", clean, symbols_state_text(s),
+			   error ? ": " : "", error ? strerror(-error) : "");
 }
 
 static void tell_files(struct context *c, struct reply *r, const struct prof_view *v)
@@ -208,7 +217,8 @@ static void tell_files(struct context *c, struct reply *r, const struct prof_vie
 		int error = 0;
 		enum symbols_state s = symbols_state(v->symbols, i, &error);
 
-		if (!is_telling(s, error) || is_told(told, n, path))
+		if (!(is_telling(s, error) || symbols_other_inode(v->symbols, i)) ||
+		    is_told(told, n, path))
 			continue;
 		if (n == FILES_TOLD) {
 			more++;
@@ -218,7 +228,8 @@ static void tell_files(struct context *c, struct reply *r, const struct prof_vie
 		told[n++] = path;
 	}
 	if (more)
-		reply_warn(c, r, "no-names", "%zu more mappings are without names", more);
+		reply_warn(c, r, "no-names",
+			   "%zu more mappings are without names, or of other files now", more);
 }
 
 static void tell(struct context *c, struct reply *r, const struct prof_view *v)

@@ -528,3 +528,54 @@ Test(prof_file, program_is_gone)
 	run_free(&r);
 	place_end(&p);
 }
+
+/* As it stands in a dump that was made after the program was replaced: what has its path now is
+ * another file. */
+Test(prof_file, program_was_replaced_before)
+{
+	struct place p;
+	struct run r;
+	json_t *o;
+
+	place_make(&p, "flat");
+	program_at(&r, "sh", "-c", "sed 's,/profiled$,& (deleted),' \"$0\" >\"$1\"", p.heap,
+		   p.other, NULL);
+	cr_assert_eq(r.exit, 0);
+	run_free(&r);
+	program_at(&r, NULL, "--json", "prof", "top", "--file", p.other, NULL);
+	run_expect(&r, 0);
+	o = answer(&r);
+	cr_assert(json_warned(o, "no-names"));
+	o = json_array_get(json_at(o, "result.rows"), 0);
+	cr_assert(strncmp(json_text(o, "symbol"), "profiled+0x", 11) == 0, "%s",
+		  json_text(o, "symbol"));
+	run_free(&r);
+	place_end(&p);
+}
+
+/* Whether it is the same file is not known, by its inode: that is said. */
+Test(prof_file, program_was_replaced_since)
+{
+	struct place p;
+	struct run r;
+	json_t *o;
+
+	place_make(&p, "flat");
+	program_at(&r, NULL, "--json", "prof", "top", "--file", p.heap, NULL);
+	run_expect(&r, 0);
+	o = answer(&r);
+	cr_assert_not(json_warned(o, "other-file"));
+	json_decref(o);
+	run_free(&r);
+	program_at(&r, "sh", "-c", "sed 's,[0-9]* *\\(/[^ ]*/profiled\\)$,77 \\1,' \"$0\" >\"$1\"",
+		   p.heap, p.other, NULL);
+	cr_assert_eq(r.exit, 0);
+	run_free(&r);
+	program_at(&r, NULL, "--json", "prof", "top", "--file", p.other, NULL);
+	run_expect(&r, 0);
+	o = answer(&r);
+	cr_assert(json_warned(o, "other-file"));
+	json_decref(o);
+	run_free(&r);
+	place_end(&p);
+}

@@ -648,7 +648,9 @@ static void check_live(const struct symbols_live *live, uint64_t at, const char 
 	for (size_t i = 0; i < n; i++) {
 		const struct map *m = &live->maps->v[i];
 
-		map[i] = (struct symbol_map){ m->start, m->end, m->offset, m->name, NULL };
+		map[i] = (struct symbol_map){
+			.start = m->start, .end = m->end, .offset = m->offset, .path = m->name
+		};
 	}
 	cr_assert_eq(symbols_new(map, n, symbols_live_open, (void *)live, &s, NULL), 0);
 	n = symbols_find(s, at, f, FRAMES);
@@ -726,7 +728,10 @@ Test(symbols, process_has_changed)
 	pid = tool_start(dir, "prog", NULL);
 	child_look(pid, &t, &maps, &mods);
 	live = symbols_live_begin(&t, &maps);
-	m = (struct symbol_map){ maps.v[0].start, maps.v[0].end, maps.v[0].offset, "/other", NULL };
+	m = (struct symbol_map){ .start = maps.v[0].start,
+				 .end = maps.v[0].end,
+				 .offset = maps.v[0].offset,
+				 .path = "/other" };
 	cr_assert_eq(symbols_live_open(&live, &m), -ESTALE);
 	m.path = maps.v[0].name;
 	m.offset += 4096;
@@ -772,7 +777,9 @@ Test(symbols, from_memory)
 	for (size_t i = 0; i < 3; i++) {
 		const struct map *m = &maps.v[i];
 
-		map[i] = (struct symbol_map){ m->start, m->end, m->offset, m->name, NULL };
+		map[i] = (struct symbol_map){
+			.start = m->start, .end = m->end, .offset = m->offset, .path = m->name
+		};
 	}
 	head = maps.v[0];
 	head.inode = (uint64_t)pid;

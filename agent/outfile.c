@@ -16,7 +16,7 @@ static int unwritable(const char *path, int err, struct diag *d)
 {
 	return diag_fail(d, err, HM_CALL_FAILED, "cannot-write",
 			 "nothing is left of it; give a path where there is room and that may be "
-			 "written, or - for stdout",
+			 "written",
 			 "cannot write %.150s: %s", path, strerror(-err));
 }
 
@@ -39,6 +39,11 @@ static int check_place(const char *path, const struct outfile_kind *kind, bool f
 {
 	struct stat st;
 
+	*there = false;
+	/* who can write to stdout does not come here with it; nobody wants a file of that name */
+	if (strcmp(path, "-") == 0)
+		return diag_fail(d, -EINVAL, HM_USAGE, "bad-value", "give the path of a file",
+				 "- is stdout, and this is written to a file only");
 	*there = lstat(path, &st) == 0;
 	if (!*there)
 		return errno == ENOENT ? 0 : unwritable(path, -errno, d);

@@ -144,3 +144,15 @@ Test(outfile, the_place_is_looked_at_without_a_trace)
 	cr_assert_eq(temporary, 0);
 	remove_dir();
 }
+
+/* Whoever writes - wants stdout, and no file of that name. */
+Test(outfile, stdout_is_no_file)
+{
+	struct diag d;
+
+	diag_clear(&d);
+	cr_assert_eq(outfile_check("-", &kind, true, &d), -EINVAL);
+	cr_assert_eq(d.exit, HM_USAGE);
+	cr_assert_eq(outfile_save("-", "ours", 4, &kind, true, &d), -EINVAL);
+	cr_assert_eq(access("-", F_OK), -1);
+}

@@ -79,6 +79,7 @@ enum fact_origin { FROM_KERNEL, FROM_PASSIVE, FROM_CALL, FROM_PREDICTION };
 struct fact_info {
 	const char *name;
 	enum fact_kind kind;
+	enum fact_cost cost;
 	const char *meaning; /* a line for `help` and Prometheus */
 };
 
@@ -98,7 +99,6 @@ struct facts {
 const struct fact_info *fact_info(enum fact_id id);
 /* FACT_COUNT if there is no fact of that name. */
 enum fact_id fact_by_name(const char *name);
-enum fact_cost fact_cost(enum fact_id id);
 const char *origin_name(enum fact_origin o); /* "kernel", "passive", "called", "predicted" */
 
 void facts_set(struct facts *f, enum fact_id id, enum fact_origin o, uint64_t n);

@@ -107,7 +107,7 @@ static void reply_facts(struct reply *r, const struct facts *f, const struct wan
 static bool wants_call(const struct wanted *w)
 {
 	for (size_t i = 0; i < w->n; i++)
-		if (fact_cost(w->id[i]) == COST_CALL)
+		if (fact_info(w->id[i])->cost == COST_CALL)
 			return true;
 	return false;
 }

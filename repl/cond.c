@@ -34,8 +34,8 @@ enum fact_cost cond_cost(const struct expr *e)
 	enum fact_cost most = COST_QUICK;
 
 	for (unsigned id = 0; id < FACT_COUNT; id++)
-		if (expr_names(e, (enum fact_id)id) && fact_cost((enum fact_id)id) > most)
-			most = fact_cost((enum fact_id)id);
+		if (expr_names(e, (enum fact_id)id) && fact_info((enum fact_id)id)->cost > most)
+			most = fact_info((enum fact_id)id)->cost;
 	return most;
 }
 

@@ -148,16 +148,16 @@ static int parse_group(struct parser *ps, unsigned *out)
 
 static int parse_inner(struct parser *ps, unsigned *out)
 {
-	bool not = is_word(ps, "not") || is_word(ps, "!");
+	bool negation = is_word(ps, "not") || is_word(ps, "!");
 	int err;
 
-	if (!not &&!is_word(ps, "("))
+	if (!negation && !is_word(ps, "("))
 		return parse_comparison(ps, out);
 	if (ps->depth == EXPR_DEPTH)
 		return too_much(ps, "levels", EXPR_DEPTH);
 	ps->depth++;
 	advance(ps);
-	err = not ? parse_not(ps, out) : parse_group(ps, out);
+	err = negation ? parse_not(ps, out) : parse_group(ps, out);
 	ps->depth--;
 	return err;
 }

@@ -177,7 +177,7 @@ static char *repeated(const char *before, const char *part, size_t n, const char
 /* Neither memory nor our stack is at the mercy of a condition's length. */
 Test(expr, long_and_deep)
 {
-	char *text = repeated("", "(", 100000, "rss > 1");
+	char *text = repeated("", "(", 100000, "rss > 1"), behind[EXPR_DEPTH + 8];
 
 	expect_wrong(text, "syntax", "levels");
 	free(text);
@@ -190,11 +190,9 @@ Test(expr, long_and_deep)
 	text = repeated("rss > 1", " and rss > 1", EXPR_COMPARISONS - 1, "");
 	cr_expect_eq(truth(text), EXPR_TRUE);
 	free(text);
-	text = repeated("", "not (", EXPR_DEPTH / 2, "rss > 1");
-	text = realloc(text, strlen(text) + EXPR_DEPTH);
-	cr_assert_not_null(text);
-	for (int i = 0; i < EXPR_DEPTH / 2; i++)
-		strcat(text, ")");
+	snprintf(behind, sizeof(behind), "rss > 1%.*s", EXPR_DEPTH / 2,
+		 "))))))))))))))))))))))))))))))))");
+	text = repeated("", "not (", EXPR_DEPTH / 2, behind);
 	cr_expect_eq(truth(text), EXPR_TRUE);
 	free(text);
 	text = repeated("rss > ", "1", 500, "");

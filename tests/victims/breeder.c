@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * breeder N: after a 'g' it makes N threads, one every 5 milliseconds, each of which makes an
- * arena (as far as MALLOC_ARENA_MAX allows), keeps two blocks there with a free one between them,
- * and sleeps. Once all of them do, its report has malloc's own numbers (numbers.h); before, it is
- * empty.
+ * breeder N [MS]: after a 'g' it makes N threads, one every MS (5) milliseconds, each of which
+ * makes an arena (as far as MALLOC_ARENA_MAX allows), keeps two blocks there with a free one
+ * between them, and sleeps. Once all of them do, its report has malloc's own numbers (numbers.h);
+ * before, it is empty.
  */
 #include <pthread.h>
 
@@ -25,7 +25,7 @@ static void *live(void *arg)
 	return arg;
 }
 
-static void breed(int want)
+static void breed(int want, unsigned ms)
 {
 	pthread_attr_t attr;
 
@@ -36,7 +36,7 @@ static void breed(int want)
 
 		if (pthread_create(&t, &attr, live, NULL))
 			wrong("no thread");
-		usleep(5000);
+		usleep(ms * 1000);
 	}
 	wait_started(want);
 	numbers_take();
@@ -45,12 +45,13 @@ static void breed(int want)
 int main(int argc, char **argv)
 {
 	int want = argc > 1 ? atoi(argv[1]) : 100;
+	unsigned ms = argc > 2 ? (unsigned)atoi(argv[2]) : 5;
 
 	numbers_open();
 	victim_ready();
 	while (!victim_over(20)) {
 		if (victim_go)
-			breed(want);
+			breed(want, ms);
 		victim_go = 0;
 	}
 	return 0;

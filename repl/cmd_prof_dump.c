@@ -11,6 +11,7 @@
 #include "../agent/outfile.h"
 #include "context.h"
 #include "prof_view.h"
+#include "written.h"
 
 static bool is_profile(const unsigned char *head, size_t n)
 {
@@ -122,6 +123,8 @@ int prof_dump(struct context *c, const struct args *a, struct reply *r, struct d
 	/* nothing is asked of the target for a file that cannot be written */
 	int err = outfile_check(path, &profile_kind, force, d);
 
+	if (!err)
+		err = written_check(c->written, path, c->pid, d);
 	if (!err && c->set.dry_run)
 		return plan(c, r, path);
 	if (!err)
@@ -130,8 +133,10 @@ int prof_dump(struct context *c, const struct args *a, struct reply *r, struct d
 		return err;
 	named = !a->opt[PROF_RAW] && symbolise(c, r, names, &data, &len);
 	err = outfile_save(path, data, len, &profile_kind, force, d);
-	if (!err)
+	if (!err) {
+		written_note(c->written, path, c->pid);
 		answer(c, r, path, len, named, ns);
+	}
 	free(data);
 	return err;
 }

@@ -12,6 +12,7 @@
 #include "../agent/profile_top.h"
 #include "context.h"
 #include "prof_view.h"
+#include "written.h"
 
 /* What a name's end asks for. */
 struct format {
@@ -173,12 +174,16 @@ int prof_export(struct context *c, const struct args *a, struct reply *r, struct
 	/* before the target is asked for anything */
 	err = outfile_check(a->argv[1], &none, a->opt[PROF_FORCE] != NULL, d);
 	if (!err)
+		err = written_check(c->written, a->argv[1], c->pid, d);
+	if (!err)
 		err = prof_view_open(c, r, a->opt[PROF_FILE], names, f->places, &v, d);
 	if (err)
 		return err;
 	err = save(a, f, &v, &len, d);
-	if (!err)
+	if (!err) {
+		written_note(c->written, a->argv[1], c->pid);
 		answer(c, r, a->argv[1], f, len, v.profile);
+	}
 	prof_view_close(&v);
 	return err;
 }

@@ -9,6 +9,7 @@
 #include "../agent/snapshot.h"
 #include "context.h"
 #include "fact_text.h"
+#include "written.h"
 
 /* Its bytes go where text goes, and nothing may come between them. */
 static int check_stdout(const struct context *c, struct diag *d)
@@ -58,6 +59,8 @@ static int save(struct context *c, const struct args *a, struct reply *r, const 
 		if (!c->set.dry_run)
 			err = snapshot_save(a->argv[0], bytes, len, a->opt[SNAPSHOT_FORCE] != NULL,
 					    d);
+		if (!err && !c->set.dry_run)
+			written_note(c->written, a->argv[0], c->pid);
 		if (!err)
 			answer(c, r, s, a->argv[0], len);
 	}
@@ -72,6 +75,8 @@ int cmd_snapshot(struct context *c, const struct args *a, struct reply *r, struc
 	int err = strcmp(a->argv[0], "-") == 0 ? check_stdout(c, d)
 					       : snapshot_place(a->argv[0], force, d);
 
+	if (!err)
+		err = written_check(c->written, a->argv[0], c->pid, d);
 	if (!err)
 		err = snapshot_take(c->process, !c->set.passive, &s, d);
 	if (err)

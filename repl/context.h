@@ -15,6 +15,7 @@ struct metrics;
 struct process;
 struct reply;
 struct snapshot;
+struct written;
 
 /* Where a command stands, for messages; name NULL: on the command line. */
 struct origin {
@@ -32,6 +33,7 @@ struct context {
 	pid_t pid;		       /* 0: no target */
 	const char *name;	       /* it was given by this name (-n), alone; NULL: otherwise */
 	struct metrics *metrics;       /* where they are gathered, of several; NULL: of one */
+	struct written *written;       /* files, for all targets of the run; NULL: none */
 	size_t targets;		       /* that the commands are run on, one after another */
 	struct process *process;       /* NULL until a command needs it */
 	const struct snapshot *loaded; /* in place of a process; NULL: none */

@@ -14,6 +14,7 @@
 #include "options.h"
 #include "script.h"
 #include "signals.h"
+#include "written.h"
 #include "../agent/snapshot.h"
 #include "../inject/target.h"
 
@@ -27,6 +28,7 @@ struct job {
 	size_t targets;
 	struct snapshot loaded; /* valid with --load */
 	struct metrics metrics; /* of several targets: written when all have been looked at */
+	struct written written;
 };
 
 static void context_init(struct context *c, struct job *j, pid_t pid)
@@ -123,6 +125,7 @@ static enum hm_exit work_on(struct job *j, pid_t pid)
 	context_init(&c, j, pid);
 	c.targets = j->targets;
 	c.metrics = j->targets > 1 ? &j->metrics : NULL;
+	c.written = &j->written;
 	if (j->o.targets == 1 && j->o.target[0].kind == SELECT_NAME)
 		c.name = j->o.target[0].text;
 	print_heading(j, pid);

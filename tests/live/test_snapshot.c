@@ -585,6 +585,49 @@ Test(snapshot, to_stdout_and_over_other_files)
 	place_end(&p);
 }
 
+static void is_of(const char *path, pid_t pid)
+{
+	struct run r;
+
+	load(&r, path, "facts --json");
+	json_decref(run_json(&r, 0, pid, "facts"));
+	run_free(&r);
+}
+
+/* Of several targets none gets the place of another. */
+Test(snapshot, several_targets_do_not_share_a_file)
+{
+	char one[16], two[16], each[256];
+	struct victim v, w;
+	struct place p;
+	struct run r;
+
+	place_make(&p);
+	victim_start_named(&v, "single", NULL, NULL);
+	victim_start_named(&w, "single", NULL, NULL);
+	snprintf(one, sizeof(one), "%d", (int)v.pid);
+	snprintf(two, sizeof(two), "%d", (int)w.pid);
+	program(&r, "-p", one, "-p", two, "snapshot", p.a, NULL);
+	run_expect(&r, 2);
+	cr_assert_not_null(strstr(r.err, one), "%s", r.err);
+	cr_assert_not_null(strstr(r.err, "$$"), "%s", r.err);
+	run_free(&r);
+	is_of(p.a, v.pid);
+	/* the same one may be saved again, and each under a name of its own */
+	snprintf(each, sizeof(each), "snapshot %s.$$; snapshot %s.$$", p.a, p.a);
+	program(&r, "-p", one, "-p", two, "-e", each, NULL);
+	run_expect(&r, 0);
+	run_free(&r);
+	for (int i = 0; i < 2; i++) {
+		snprintf(each, sizeof(each), "%s.%s", p.a, i ? two : one);
+		is_of(each, i ? w.pid : v.pid);
+		cr_assert_eq(unlink(each), 0);
+	}
+	victim_stop(&v);
+	victim_stop(&w);
+	place_end(&p);
+}
+
 /* Who may not write there leaves nothing there. */
 Test(snapshot, a_dry_run_writes_nothing)
 {

@@ -22,7 +22,10 @@ struct run {
 	struct diag d;
 	unsigned wanted; /* what these words do */
 	unsigned effect; /* what they do with these settings */
-	bool helped;	 /* --help behind the command: nothing else is done */
+	/* of the record before the change, for the one after it: a guard may have gone on to
+	 * another process meanwhile. Its descriptors are not its own. */
+	struct target audited;
+	bool helped; /* --help behind the command: nothing else is done */
 };
 
 void reply_member(struct reply *r, json_t *object, const char *key, json_t *v)
@@ -170,9 +173,13 @@ static int audit(struct run *r, const char *phase, const char *result, struct di
 		.result = result,
 	};
 
-	if (!(r->effect & CMD_WRITES) || !r->c->audit || !r->c->process)
+	if (!(r->effect & CMD_WRITES) || !r->c->audit)
 		return 0;
-	record.t = &r->c->process->t;
+	if (!r->audited.pid && r->c->process)
+		r->audited = r->c->process->t;
+	if (!r->audited.pid)
+		return 0;
+	record.t = &r->audited;
 	return audit_write(r->c->audit, &record, d);
 }
 

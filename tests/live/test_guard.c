@@ -240,6 +240,43 @@ static void guard_once(struct run *r, const struct victim *v, const char *option
 	run_with(r, &none, args);
 }
 
+/* The change that is told to begin is told to have ended, of the same process, also if that is
+ * gone. */
+Test(guard, its_records_are_of_one_process, .timeout = 200)
+{
+	char path[64], log[80], copy[300], text[4096] = "", want[64];
+	const char *words[] = { "guard",   "--when", "rss > 100G", "--do", "trim",
+				"--every", "1s",     "--audit",	   log,	   NULL };
+	struct victim v;
+	struct stream s;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/tmp/hma%d", (int)getpid());
+	snprintf(log, sizeof(log), "%s.log", path);
+	snprintf(copy, sizeof(copy), "cp %s %s", victim_path("growing"), path);
+	cr_assert_eq(system(copy), 0);
+	start_named(&v, path);
+	stream_start(&s, "-n", path + strlen("/tmp/"), words);
+	s.target = v.pid;
+	await(&s, "wait");
+	close(v.in);
+	v.in = -1;
+	victim_wait_exit(&v, 0);
+	await(&s, "gone");
+	json_decref(stream_stop(&s, SIGTERM));
+	in = fopen(log, "r");
+	cr_assert_not_null(in);
+	cr_expect_gt(fread(text, 1, sizeof(text) - 1, in), 0);
+	fclose(in);
+	snprintf(want, sizeof(want), "\"pid\":%d,", (int)v.pid);
+	cr_expect_not_null(strstr(text, "\"phase\":\"before\""), "%s", text);
+	cr_assert_not_null(strstr(text, "\n{"), "%s", text);
+	cr_expect_not_null(strstr(strstr(text, "\n{"), want), "%s", text);
+	cr_expect_not_null(strstr(text, "\"phase\":\"after\""), "%s", text);
+	unlink(log);
+	unlink(path);
+}
+
 /* It may do what its action may. */
 Test(guard, what_is_refused_is_the_action)
 {

@@ -11,9 +11,8 @@
 #include "../agent/size.h"
 #include "../inject/clock.h"
 #include "cond.h"
-#include "fact_text.h"
-#include "guard_args.h"
 #include "guard_lock.h"
+#include "guard_tell.h"
 #include "nap.h"
 #include "signals.h"
 #include "targets.h"
@@ -41,89 +40,7 @@ unsigned effect_guard(const struct args *a)
 	return effect;
 }
 
-/* ---- telling */
-
-struct guarding {
-	struct context *c;
-	struct reply *r;
-	struct guard_args args;
-	struct guard guard;
-	bool own_action;   /* there was one on this process, */
-	uint64_t acted_at; /* at this time of CLOCK_BOOTTIME */
-	char last[16];	   /* decision, to be quiet about the same again */
-	uint64_t looks;
-	bool told_pause; /* that it looks less often than it was told to */
-};
-
-static void send(struct guarding *x, const char *decision, const char *reason, json_t *more)
-{
-	struct context *c = x->c;
-	struct envelope e = { .pid = c->pid,
-			      .comm = c->comm[0] ? c->comm : NULL,
-			      .command = "guard",
-			      .exit = HM_OK,
-			      .result = more ? more : json_object() };
-
-	reply_member(x->r, e.result, "decision", json_string(decision));
-	reply_member(x->r, e.result, "reason", json_text(reason, strlen(reason)));
-	clock_gettime(CLOCK_REALTIME, &e.time);
-	if (!e.result || sink_envelope(c->sink, &e))
-		x->r->failed = true;
-	json_decref(e.result);
-}
-
-static json_t *named_facts(struct guarding *x, const struct facts *f)
-{
-	json_t *all = facts_json(x->r, f), *o = json_object();
-
-	for (unsigned id = 0; id < FACT_COUNT; id++) {
-		const char *name = fact_info((enum fact_id)id)->name;
-
-		if (expr_names(x->args.when, (enum fact_id)id))
-			reply_member(x->r, o, name, json_incref(json_object_get(all, name)));
-	}
-	json_decref(all);
-	return o;
-}
-
-/* With --quiet only what is another decision than before. */
-static void tell(struct guarding *x, const char *decision, const char *reason,
-		 const struct cond *cond)
-{
-	struct context *c = x->c;
-	bool same = strcmp(x->last, decision) == 0 && strcmp(decision, "act") != 0;
-	char when[40] = "";
-	time_t now = time(NULL);
-	struct tm tm;
-
-	snprintf(x->last, sizeof(x->last), "%s", decision);
-	if (c->set.quiet && same)
-		return;
-	if (c->set.json) {
-		json_t *o = json_object();
-
-		reply_member(x->r, o, "facts", cond ? named_facts(x, &cond->facts) : json_object());
-		reply_member(x->r, o, "action",
-			     strcmp(decision, "act") == 0 ? json_string(x->args.action.v[0].argv[0])
-							  : json_null());
-		send(x, decision, reason, o);
-		return;
-	}
-	if (gmtime_r(&now, &tm))
-		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ ", &tm);
-	fprintf(c->sink->out, "%s%s:%d %s: %s\n", when, c->comm, (int)c->pid, decision, reason);
-}
-
 /* ---- acting */
-
-static uint64_t boot_now(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_BOOTTIME, &t))
-		return 0;
-	return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec;
-}
 
 static void run_action(struct guarding *x)
 {
@@ -140,7 +57,7 @@ static void run_action(struct guarding *x)
 	x->c->unmet = unmet;
 	guard_acted(&x->guard, code);
 	x->own_action = true;
-	x->acted_at = boot_now();
+	x->acted_at = guard_boot_now();
 }
 
 /* With the lock of the process: nobody else acts on it meanwhile, and what others did counts. */
@@ -157,42 +74,23 @@ static int act(struct guarding *x, const struct cond *cond, struct diag *d)
 	if (err == -EBUSY) {
 		snprintf(text, sizeof(text), "process %d acts on it right now (%s)", (int)holder,
 			 cond->text);
-		tell(x, "busy", text, cond);
+		guard_tell(x, "busy", text, cond);
 		return 0;
 	}
 	if (err)
 		return err;
-	now = boot_now();
+	now = guard_boot_now();
 	if (last && now > last && now - last < x->args.rule.cooldown) {
 		guard_lock_end(&lock, 0);
 		snprintf(text, sizeof(text), "the last action was %s ago (%s)",
 			 time_format(now - last, ago), cond->text);
-		tell(x, guard_decision_name(GUARD_COOL), text, cond);
+		guard_tell(x, guard_decision_name(GUARD_COOL), text, cond);
 		return 0;
 	}
-	tell(x, guard_decision_name(GUARD_ACT), cond->text, cond);
+	guard_tell(x, guard_decision_name(GUARD_ACT), cond->text, cond);
 	run_action(x);
 	guard_lock_end(&lock, x->acted_at);
 	return 0;
-}
-
-static void explain(const struct guarding *x, enum guard_decision decision, const struct cond *cond,
-		    char *text, size_t size)
-{
-	char ago[SIZE_TEXT];
-
-	if (decision == GUARD_UNKNOWN)
-		snprintf(text, size, "%s", cond->missing);
-	else if (decision == GUARD_HOLD)
-		snprintf(text, size, "still so since the last action (%s)", cond->text);
-	else if (decision == GUARD_COOL)
-		snprintf(text, size, "the last action was %s ago (%s)",
-			 time_format(boot_now() - x->acted_at, ago), cond->text);
-	else if (decision == GUARD_SPENT)
-		snprintf(text, size, "there were %llu actions, as many as --max allows (%s)",
-			 (unsigned long long)x->guard.actions, cond->text);
-	else
-		snprintf(text, size, "%s", cond->text);
 }
 
 /* ---- looking */
@@ -227,15 +125,15 @@ static int look(struct guarding *x, struct diag *d)
 		return err;
 	x->looks++;
 	decision = guard_decide(&x->args.rule, &x->guard, cond.truth, clear,
-				x->own_action ? boot_now() - x->acted_at : UINT64_MAX);
+				x->own_action ? guard_boot_now() - x->acted_at : UINT64_MAX);
 	/* told to end while it looked: nothing is begun any more */
 	if (decision == GUARD_ACT && *signals_cancel())
 		return 0;
 	if (decision == GUARD_ACT) {
 		err = act(x, &cond, d);
 	} else {
-		explain(x, decision, &cond, text, sizeof(text));
-		tell(x, guard_decision_name(decision), text, &cond);
+		guard_explain(x, decision, &cond, text, sizeof(text));
+		guard_tell(x, guard_decision_name(decision), text, &cond);
 	}
 	/* nothing of ours stays in the target until the next look */
 	if (!err && x->c->process)
@@ -289,24 +187,11 @@ static int find_next(struct guarding *x, struct diag *d)
 		return 0;
 	}
 	if (!err)
-		tell(x, "found",
-		     n > 1 ? "started anew; the first of several of that name" : "started anew",
-		     NULL);
+		guard_tell(x, "found",
+			   n > 1 ? "started anew; the first of several of that name"
+				 : "started anew",
+			   NULL);
 	return err;
-}
-
-/* Where it looks much less often than it was told to, that is told, once. */
-static void tell_pause(struct guarding *x, uint64_t cost, uint64_t pause)
-{
-	char took[SIZE_TEXT], every[SIZE_TEXT], asked[SIZE_TEXT];
-
-	if (x->told_pause || pause < 2 * x->args.every)
-		return;
-	x->told_pause = true;
-	context_note(x->c,
-		     "that took %s of CPU time: where it does, the next look is after %s, not %s",
-		     time_format(cost, took), time_format(pause, every),
-		     time_format(x->args.every, asked));
 }
 
 /* One period. *pause is how long to wait for the next one. */
@@ -323,7 +208,7 @@ static int one_period(struct guarding *x, uint64_t *pause, struct diag *d)
 	err = look(x, d);
 	cpu = clock_cpu() - cpu;
 	*pause = guard_pause(x->args.every, cpu);
-	tell_pause(x, cpu, *pause);
+	guard_tell_pause(x, cpu, *pause);
 	if (!err)
 		return 0;
 	if (is_gone(x->c, d)) {
@@ -331,14 +216,14 @@ static int one_period(struct guarding *x, uint64_t *pause, struct diag *d)
 			guard_lock_forget(&x->c->process->t);
 		if (!x->c->name)
 			return err;
-		tell(x, "gone", "the process has ended; waiting for one of that name", NULL);
+		guard_tell(x, "gone", "the process has ended; waiting for one of that name", NULL);
 		leave_process(x);
 		diag_clear(d);
 		return 0;
 	}
 	/* it executes another program right now, or moves: the next look tells more */
 	if (d->exit == HM_UNSAFE || d->exit == HM_RUNNING) {
-		tell(x, guard_decision_name(GUARD_UNKNOWN), d->text, NULL);
+		guard_tell(x, guard_decision_name(GUARD_UNKNOWN), d->text, NULL);
 		diag_clear(d);
 		return 0;
 	}
@@ -375,27 +260,6 @@ static int one_process(const struct context *c, struct diag *d)
 			 "guard watches over one process, %zu are given", c->targets);
 }
 
-static void sum_up(struct guarding *x, uint64_t cpu, uint64_t ns)
-{
-	json_t *o;
-
-	context_verbose(x->c, "guard: %llu looks, own CPU time %.3f %% of one CPU",
-			(unsigned long long)x->looks,
-			ns ? (double)(clock_cpu() - cpu) * 100 / (double)ns : 0);
-	if (!x->c->set.json) {
-		fprintf(x->c->sink->out,
-			"guard ends: %llu looks, %llu actions, %llu of them failed\n",
-			(unsigned long long)x->looks, (unsigned long long)x->guard.actions,
-			(unsigned long long)x->guard.failed);
-		return;
-	}
-	o = json_object();
-	reply_member(x->r, o, "looks", json_u64(x->looks));
-	reply_member(x->r, o, "actions", json_u64(x->guard.actions));
-	reply_member(x->r, o, "failed", json_u64(x->guard.failed));
-	reply_set(x->r, "summary", o);
-}
-
 /* What its actions came to counts more than that it has ended, or that the process has. */
 static int end_as(const struct guarding *x, int err, struct diag *d)
 {
@@ -403,8 +267,7 @@ static int end_as(const struct guarding *x, int err, struct diag *d)
 
 	if (code == HM_OK || (err && d->exit >= code))
 		return err;
-	return diag_fail(d, -ECANCELED, code, "action-failed",
-			 "each has told its own error, and when",
+	return diag_fail(d, -ECANCELED, code, "action-failed", "its own error stands above",
 			 "%llu of %llu actions failed, the last or the worst with exit code %d",
 			 (unsigned long long)x->guard.failed, (unsigned long long)x->guard.actions,
 			 (int)code);
@@ -424,7 +287,7 @@ int cmd_guard(struct context *c, const struct args *a, struct reply *r, struct d
 		err = guard_lock_check(d);
 	if (!err) {
 		err = watch_over(&x, d);
-		sum_up(&x, cpu, clock_now() - began);
+		guard_sum_up(&x, cpu, clock_now() - began);
 		err = end_as(&x, err, d);
 	}
 	guard_args_free(&x.args);

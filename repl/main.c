@@ -100,14 +100,29 @@ static enum hm_exit work(struct context *c, struct job *j)
 	return script_stream(c, "<stdin>", stdin);
 }
 
+/* Is nothing printed but metrics? A program reads that, and it says itself whose they are. */
+static bool only_metrics(const struct options *o)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < o->exprs; i++)
+		same += strcmp(o->expr[i], "metrics") == 0;
+	if (o->exprs)
+		return same == o->exprs;
+	if (!o->words || o->file)
+		return false;
+	return strcmp(o->word[0], "metrics") == 0 ||
+	       (o->words > 2 && strcmp(o->word[o->words - 2], "then") == 0 &&
+		strcmp(o->word[o->words - 1], "metrics") == 0);
+}
+
 /* Says whose answers follow, where there are several; JSON says it itself. */
 static void print_heading(const struct job *j, pid_t pid)
 {
 	char path[64], comm[64] = "?", *text = NULL;
 	size_t len = 0;
 
-	/* metrics is read by a program, and says itself whose they are */
-	if (j->targets < 2 || j->o.set.json || (j->o.words && strcmp(j->o.word[0], "metrics") == 0))
+	if (j->targets < 2 || j->o.set.json || only_metrics(&j->o))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
 	if (proc_read(AT_FDCWD, path, 4096, &text, &len) == 0)

@@ -14,14 +14,21 @@ struct metrics_of {
 
 int metrics_add(struct metrics *m, pid_t pid, const char *comm, const struct facts *f)
 {
-	struct metrics_of *grown = realloc(m->v, (m->n + 1) * sizeof(*grown));
+	struct metrics_of *grown = m->v, *of;
+	size_t i = 0;
 
+	/* a process has one sample of each: the later one, where it was looked at twice */
+	while (i < m->n && m->v[i].pid != pid)
+		i++;
+	if (i == m->n)
+		grown = realloc(m->v, (m->n + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	m->v = grown;
-	grown[m->n] = (struct metrics_of){ .pid = pid, .facts = *f };
-	snprintf(grown[m->n].comm, sizeof(grown[m->n].comm), "%s", comm);
-	m->n++;
+	m->n += i == m->n;
+	of = &m->v[i];
+	*of = (struct metrics_of){ .pid = pid, .facts = *f };
+	snprintf(of->comm, sizeof(of->comm), "%s", comm);
 	return 0;
 }
 

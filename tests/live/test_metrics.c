@@ -93,3 +93,33 @@ Test(metrics, of_several_processes)
 	victim_stop(&v);
 	victim_stop(&w);
 }
+
+/* However it is asked for, what several processes have to say is one text that can be read. */
+Test(metrics, of_several_processes_otherwise)
+{
+	const struct run_opts none = { 0 };
+	char a[16], b[16];
+	const char *args[][11] = {
+		{ "-p", a, "-p", b, "-e", "metrics", NULL },
+		{ "-p", a, "-p", b, "-e", "metrics", "-e", "metrics", NULL },
+		{ "-p", a, "-p", b, "when", "rss > 1", "then", "metrics", NULL },
+	};
+	struct victim v, w;
+
+	victim_start_named(&v, "retained", "1", NULL);
+	victim_start_named(&w, "single", NULL, NULL);
+	snprintf(a, sizeof(a), "%d", (int)v.pid);
+	snprintf(b, sizeof(b), "%d", (int)w.pid);
+	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
+		struct run r;
+
+		run_with(&r, &none, args[i]);
+		run_expect(&r, 0);
+		check_form(r.out);
+		cr_expect_eq(count(r.out, "\nheapmedic_rss{"), 2, "%s", r.out);
+		cr_expect_eq(count(r.out, "=="), 0, "%s", r.out);
+		run_free(&r);
+	}
+	victim_stop(&v);
+	victim_stop(&w);
+}

@@ -119,8 +119,8 @@ int ctl_path_check(const struct ctl_path *p, unsigned i, const char *name, uint6
 	bool arena = x->range == RANGE_ARENAS;
 	const char *count = ctl_range_name(x->range);
 
-	/* the two numbers that mean all and the destroyed ones (ctl_check knows for which names) */
-	if (x->all || !have || x->value < have || (arena && x->value >= 4096))
+	/* two numbers mean all and the destroyed ones (ctl_check knows for which names) */
+	if (x->all || !have || x->value < have || (arena && (x->value == 4096 || x->value == 4097)))
 		return 0;
 	return diag_fail(d, -ENOENT, HM_CALL_FAILED, "mallctl-no-index",
 			 arena ? "`arenas` lists those that are in use; all stands for each of them"

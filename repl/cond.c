@@ -54,22 +54,28 @@ static void tell_missing(const struct expr *e, const struct look *l, struct cond
 			 fact_info(id)->name);
 }
 
-int cond_find(struct context *c, const struct expr *e, struct cond *out, struct diag *d)
+/* Is it decided by what the kernel tells at once? Then the heap need not be read, nobody be called.
+ */
+static int find_quick(struct context *c, const struct expr *e, struct cond *out, struct diag *d)
 {
-	enum fact_cost cost = cond_cost(e);
-	const struct look *l = NULL;
-	struct look own;
-	int err;
+	int err = look_facts_quick(c->process, &out->facts, d);
 
-	memset(out, 0, sizeof(*out));
-	if (cost == COST_QUICK && !c->loaded)
-		err = look_facts_quick(c->process, &out->facts, d);
-	else
-		err = view_look(c, cost == COST_CALL, &own, &l, d);
 	if (err)
 		return err;
-	if (l)
-		out->facts = l->facts;
+	out->truth = expr_eval(e, &out->facts);
+	expr_explain_known(e, &out->facts, c->set.bytes, out->text, sizeof(out->text));
+	return 0;
+}
+
+static int find_by_look(struct context *c, const struct expr *e, struct cond *out, struct diag *d)
+{
+	const struct look *l = NULL;
+	struct look own;
+	int err = view_look(c, cond_cost(e) == COST_CALL, &own, &l, d);
+
+	if (err)
+		return err;
+	out->facts = l->facts;
 	out->truth = expr_eval(e, &out->facts);
 	expr_explain(e, &out->facts, c->set.bytes, out->text, sizeof(out->text));
 	if (out->truth == EXPR_UNKNOWN)
@@ -77,4 +83,22 @@ int cond_find(struct context *c, const struct expr *e, struct cond *out, struct 
 	if (l == &own)
 		look_free(&own);
 	return 0;
+}
+
+int cond_find(struct context *c, const struct expr *e, struct cond *out, struct diag *d)
+{
+	int err = 0;
+
+	memset(out, 0, sizeof(*out));
+	out->truth = EXPR_UNKNOWN;
+	if (!c->loaded)
+		err = find_quick(c, e, out, d);
+	if (err || (!c->loaded && out->truth != EXPR_UNKNOWN))
+		return err;
+	if (!c->loaded && cond_cost(e) == COST_QUICK) {
+		expr_explain(e, &out->facts, c->set.bytes, out->text, sizeof(out->text));
+		tell_missing(e, NULL, out);
+		return 0;
+	}
+	return find_by_look(c, e, out, d);
 }

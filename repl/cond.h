@@ -16,7 +16,8 @@ struct cond {
 HM_MUST_CHECK int cond_parse(char *const *words, int n, struct expr **out, struct diag *d);
 /* What is known of the facts costs so much (the dearest that it names). */
 enum fact_cost cond_cost(const struct expr *e);
-/* Reads no more than it names. The command's process is open (context_process). */
+/* Reads no more than it takes to decide: what the kernel tells at once comes first. The command's
+ * process is open (context_process). */
 HM_MUST_CHECK int cond_find(struct context *c, const struct expr *e, struct cond *out,
 			    struct diag *d);
 #endif

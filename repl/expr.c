@@ -268,23 +268,38 @@ enum fact_id expr_unknown(const struct expr *e, const struct facts *f)
 	return FACT_COUNT;
 }
 
-const char *expr_explain(const struct expr *e, const struct facts *f, bool raw, char *buf,
-			 size_t size)
+static const char *explain(const struct expr *e, const struct facts *f, bool raw, bool known,
+			   char *buf, size_t size)
 {
 	size_t used = 0;
 
 	buf[0] = '\0';
 	for (size_t i = 0; i < e->compares; i++) {
+		const struct comparison *c = &e->compare[i];
 		char one[COMPARISON_TEXT];
 		size_t n;
 
-		comparison_explain(&e->compare[i], f, raw, one, sizeof(one));
-		n = strlen(one) + (i ? 2 : 0);
+		if (known && comparison_truth(c, f) == EXPR_UNKNOWN)
+			continue;
+		comparison_explain(c, f, raw, one, sizeof(one));
+		n = strlen(one) + (used ? 2 : 0);
 		if (used + n + sizeof("...") > size) {
 			snprintf(buf + used, size - used, "...");
 			break;
 		}
-		used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", one);
+		used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "", one);
 	}
 	return buf;
+}
+
+const char *expr_explain(const struct expr *e, const struct facts *f, bool raw, char *buf,
+			 size_t size)
+{
+	return explain(e, f, raw, false, buf, size);
+}
+
+const char *expr_explain_known(const struct expr *e, const struct facts *f, bool raw, char *buf,
+			       size_t size)
+{
+	return explain(e, f, raw, true, buf, size);
 }

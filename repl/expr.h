@@ -47,5 +47,8 @@ enum fact_id expr_unknown(const struct expr *e, const struct facts *f);
  */
 const char *expr_explain(const struct expr *e, const struct facts *f, bool raw, char *buf,
 			 size_t size);
+/* The same of those comparisons alone whose facts are known: they have decided. */
+const char *expr_explain_known(const struct expr *e, const struct facts *f, bool raw, char *buf,
+			       size_t size);
 #define EXPR_TEXT 512
 #endif

@@ -100,6 +100,19 @@ Test(control, what_is_quick_holds_nobody)
 	run_with(&r, &o, args);
 	run_expect(&r, 0);
 	run_free(&r);
+	/* what is quick has decided: that it is no jemalloc's process does not matter */
+	args[6] = "jemalloc.dirty > 1 or rss > 1M";
+	run_with(&r, &o, args);
+	run_expect(&r, 0);
+	run_free(&r);
+	victim_stop(&v);
+	/* one who is asked by a call, but not for this */
+	victim_start_named(&v, "jemlinked", "2", NULL);
+	snprintf(pid, sizeof(pid), "%d", (int)v.pid);
+	args[6] = "not (jemalloc.dirty > 1 and rss > 100G)";
+	run_with(&r, &o, args);
+	run_expect(&r, 0);
+	run_free(&r);
 	victim_stop(&v);
 }
 

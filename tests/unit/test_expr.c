@@ -232,6 +232,22 @@ Test(expr, says_what_decided)
 	}
 }
 
+/* What has decided, without what was not looked at. */
+Test(expr, says_what_decided_of_what_is_known)
+{
+	struct facts f = { 0 };
+	char text[EXPR_TEXT];
+	struct expr *e;
+	struct diag d;
+
+	facts_set(&f, FACT_RSS, FROM_KERNEL, GIB);
+	cr_assert_eq(expr_parse("glibc.trimmable > 1G and rss > 3G and swap > 1", &e, &d), 0);
+	cr_expect_eq(expr_eval(e, &f), EXPR_FALSE);
+	cr_expect_str_eq(expr_explain_known(e, &f, false, text, sizeof(text)),
+			 "rss 1.0 GiB <= 3.0 GiB");
+	expr_free(e);
+}
+
 Test(expr, names_its_facts)
 {
 	struct facts f;

@@ -18,7 +18,7 @@ enum { MOST_POINTS = 2000, REPORT_EVERY = 50 };
 #ifdef __SANITIZE_ADDRESS__
 enum { BRIEF_KILLS = 10, BRIEF_STEP = 7, BRIEF_PAIR_STEP = 20 };
 #else
-enum { BRIEF_KILLS = 14, BRIEF_STEP = 9, BRIEF_PAIR_STEP = 30 };
+enum { BRIEF_KILLS = 8, BRIEF_STEP = 17, BRIEF_PAIR_STEP = 60 };
 #endif
 
 /* Takes away what the last kill has left, if it is nobody's any more. */
@@ -300,10 +300,11 @@ static struct patient *free_bed(void)
 
 static void leaving_points(const char *words, struct leaving *l)
 {
+	const unsigned step = torture_full() ? 1 : 3;
 	bool killed = true;
 
 	l->n_fast = l->n_slow = 0;
-	for (unsigned i = 1; i < MOST_POINTS && killed; i++) {
+	for (unsigned i = 1; i < MOST_POINTS && killed; i += step) {
 		struct patient *p = free_bed();
 
 		take_away(p, words);

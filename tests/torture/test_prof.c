@@ -59,7 +59,7 @@ static void dump_at_every_point(const char *threads, const char *via)
 	static struct state before;
 	struct victim_plan plan = { .argv = { "@sampled", threads, "500", "eintr" },
 				    .env = "MALLOC_CONF=prof:true,lg_prof_sample:0" };
-	const unsigned step = torture_full() ? 1 : 7;
+	const unsigned step = torture_full() ? 1 : 15;
 	unsigned point = 1 + (unsigned)getpid() % step, kills = 0, files = 0;
 	char path[64], pid[16];
 	const char *args[] = { "-p",   pid,    "--via", via,  "--deadline", "20s",

@@ -181,7 +181,7 @@ static void any_time(const char *title, const char *name, const char *arg, unsig
 		if (i % REPORT_EVERY == 0)
 			victim_report(&p.v, NULL, 0);
 	}
-	cr_assert_gt(p.crashes, kills / 2, "only %u of %u runs were killed before their end",
+	cr_assert_gt(p.crashes, kills / 3, "only %u of %u runs were killed before their end",
 		     p.crashes, kills);
 	end_with_figure(&p, title);
 }

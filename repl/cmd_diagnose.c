@@ -125,6 +125,11 @@ static const struct {
 	    { FACT_GLIBC_STRANDED, "stranded" },
 	    { FACT_GLIBC_MMAPPED, "mmapped" },
 	    { FACT_GLIBC_TCACHE, "thread caches" } } },
+	/* of glibc, what a restart may set */
+	{ "in force",
+	  { { FACT_GLIBC_TRIM_THRESHOLD, "trim_threshold" },
+	    { FACT_GLIBC_MMAP_THRESHOLD, "mmap_threshold" },
+	    { FACT_GLIBC_ARENA_LIMIT, "arenas at most" } } },
 	{ "jemalloc",
 	  { { FACT_JEMALLOC_ALLOCATED, "allocated" },
 	    { FACT_JEMALLOC_ACTIVE, "active" },

@@ -12,6 +12,7 @@
 #include "../agent/trim.h"
 #include "../inject/clock.h"
 #include "context.h"
+#include "effect_text.h"
 
 struct trim_args {
 	uint64_t pad;
@@ -201,15 +202,6 @@ static int trim_plan(struct context *c, struct reply *r, uint64_t pad, struct di
 	return err;
 }
 
-static json_t *held_json(struct reply *r, const struct held *h)
-{
-	json_t *o = json_object();
-
-	reply_member(r, o, "threads", json_integer(h->threads));
-	reply_member(r, o, "max_us", json_u64(h->max_ns / 1000));
-	return o;
-}
-
 static json_t *part_json(struct reply *r, const struct trim_part *p)
 {
 	json_t *o = json_object();
@@ -244,52 +236,27 @@ static void trim_json(struct reply *r, const struct trim_report *t)
 	reply_set(r, "allocators", parts);
 }
 
-static const char *held_text(const struct held *h, char *buf, size_t size)
-{
-	char time[SIZE_TEXT];
-
-	if (h->threads == 0)
-		snprintf(buf, size, "no thread held");
-	else if (h->threads == 1)
-		snprintf(buf, size, "one thread held %s", time_format(h->max_ns, time));
-	else
-		snprintf(buf, size, "one thread at a time held %u times, at most %s", h->threads,
-			 time_format(h->max_ns, time));
-	return buf;
-}
-
 static void trim_line(const struct context *c, const struct trim_report *t)
 {
-	bool raw = c->set.bytes, swap = t->before.swap || t->after.swap;
-	char before[SIZE_TEXT], after[SIZE_TEXT], delta[SIZE_TEXT], call[SIZE_TEXT];
-	char rss[160], predicted[64], took[64], held[120];
-	int64_t by = (int64_t)t->after.rss - (int64_t)t->before.rss;
+	char rss[160], predicted[64], took[64], held[120], delta[SIZE_TEXT], call[SIZE_TEXT];
 	const char *parts[4];
 	uint64_t ns = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->parts; i++)
 		ns += t->part[i].duration_ns;
-	snprintf(rss, sizeof(rss), "rss %s -> %s (%s%s%s)",
-		 text_size_fine(before, t->before.rss, raw),
-		 text_size_fine(after, t->after.rss, raw),
-		 by < 0 ? sink_paint(c->sink, PAINT_GOOD) : "", text_delta(delta, by, raw),
-		 by < 0 ? sink_plain(c->sink) : "");
-	parts[n++] = rss;
+	parts[n++] = rss_text(c, &t->before, &t->after, rss, sizeof(rss));
 	if (t->predicted.known) {
 		snprintf(predicted, sizeof(predicted), "%s%s%s", predicted_word(&t->predicted),
-			 text_delta(delta, -(int64_t)t->predicted.bytes, raw),
-			 swap ? " of rss and swap" : "");
+			 text_delta(delta, -(int64_t)t->predicted.bytes, c->set.bytes),
+			 t->before.swap || t->after.swap ? " of rss and swap" : "");
 		parts[n++] = predicted;
 	}
 	snprintf(took, sizeof(took), "call %s", time_format(ns, call));
 	parts[n++] = took;
 	parts[n++] = held_text(&t->held, held, sizeof(held));
 	sink_parts(c->sink, parts, n);
-	if (swap)
-		fprintf(c->sink->out, "swap %s -> %s\n",
-			text_size_fine(before, t->before.swap, raw),
-			text_size_fine(after, t->after.swap, raw));
+	swap_line(c, &t->before, &t->after);
 }
 
 /* Of several allocators of one kind the file tells which it was. */

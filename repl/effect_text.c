@@ -6,7 +6,7 @@
 
 #include "context.h"
 
-static const char *held_text(const struct held *h, char *buf, size_t size)
+const char *held_text(const struct held *h, char *buf, size_t size)
 {
 	char time[SIZE_TEXT];
 
@@ -18,6 +18,39 @@ static const char *held_text(const struct held *h, char *buf, size_t size)
 		snprintf(buf, size, "one thread at a time held %u times, at most %s", h->threads,
 			 time_format(h->max_ns, time));
 	return buf;
+}
+
+json_t *held_json(struct reply *r, const struct held *h)
+{
+	json_t *o = json_object();
+
+	reply_member(r, o, "threads", json_integer(h->threads));
+	reply_member(r, o, "max_us", json_u64(h->max_ns / 1000));
+	return o;
+}
+
+const char *rss_text(const struct context *c, const struct usage *before, const struct usage *after,
+		     char *buf, size_t size)
+{
+	char was[SIZE_TEXT], now[SIZE_TEXT], delta[SIZE_TEXT];
+	int64_t by = (int64_t)after->rss - (int64_t)before->rss;
+	bool raw = c->set.bytes;
+
+	snprintf(buf, size, "rss %s -> %s (%s%s%s)", text_size_fine(was, before->rss, raw),
+		 text_size_fine(now, after->rss, raw),
+		 by < 0 ? sink_paint(c->sink, PAINT_GOOD) : "", text_delta(delta, by, raw),
+		 by < 0 ? sink_plain(c->sink) : "");
+	return buf;
+}
+
+void swap_line(const struct context *c, const struct usage *before, const struct usage *after)
+{
+	char was[SIZE_TEXT], now[SIZE_TEXT];
+	bool raw = c->set.bytes;
+
+	if (before->swap || after->swap)
+		fprintf(c->sink->out, "swap %s -> %s\n", text_size_fine(was, before->swap, raw),
+			text_size_fine(now, after->swap, raw));
 }
 
 /* What jemalloc had unused before the call, with memory behind it: 5.0 and later know both. */
@@ -33,23 +66,15 @@ static bool unused(const struct jemalloc_effect *e, int64_t *bytes)
 
 void effect_line(const struct context *c, const struct jemalloc_effect *e)
 {
-	char before[SIZE_TEXT], after[SIZE_TEXT], delta[SIZE_TEXT], call[SIZE_TEXT];
-	int64_t by = (int64_t)e->after.rss - (int64_t)e->before.rss;
-	char rss[160], predicted[64], took[64], held[120];
+	char rss[160], predicted[64], took[64], held[120], delta[SIZE_TEXT], call[SIZE_TEXT];
 	const char *parts[4];
 	int64_t free;
-	bool raw = c->set.bytes;
 	size_t n = 0;
 
-	snprintf(rss, sizeof(rss), "rss %s -> %s (%s%s%s)",
-		 text_size_fine(before, e->before.rss, raw),
-		 text_size_fine(after, e->after.rss, raw),
-		 by < 0 ? sink_paint(c->sink, PAINT_GOOD) : "", text_delta(delta, by, raw),
-		 by < 0 ? sink_plain(c->sink) : "");
-	parts[n++] = rss;
+	parts[n++] = rss_text(c, &e->before, &e->after, rss, sizeof(rss));
 	if (e->duration_ns && unused(e, &free)) {
 		snprintf(predicted, sizeof(predicted), "predicted %s",
-			 text_delta(delta, -free, raw));
+			 text_delta(delta, -free, c->set.bytes));
 		parts[n++] = predicted;
 	}
 	if (e->duration_ns) {
@@ -58,10 +83,7 @@ void effect_line(const struct context *c, const struct jemalloc_effect *e)
 	}
 	parts[n++] = held_text(&e->held, held, sizeof(held));
 	sink_parts(c->sink, parts, n);
-	if (e->before.swap || e->after.swap)
-		fprintf(c->sink->out, "swap %s -> %s\n",
-			text_size_fine(before, e->before.swap, raw),
-			text_size_fine(after, e->after.swap, raw));
+	swap_line(c, &e->before, &e->after);
 }
 
 static const struct {
@@ -120,7 +142,6 @@ static void add_books(struct reply *r, const struct jemalloc_effect *e)
 
 void effect_json(struct reply *r, const struct jemalloc_effect *e, bool with_books)
 {
-	json_t *held = json_object();
 	int64_t free;
 
 	reply_set(r, "rss_before_bytes", json_u64(e->before.rss));
@@ -132,9 +153,7 @@ void effect_json(struct reply *r, const struct jemalloc_effect *e, bool with_boo
 	reply_set(r, "returned_bytes", json_integer(e->returned_bytes));
 	reply_set(r, "minflt_delta", json_u64(e->minflt_delta));
 	reply_set(r, "via", json_string(e->via ? e->via : ""));
-	reply_member(r, held, "threads", json_integer(e->held.threads));
-	reply_member(r, held, "max_us", json_u64(e->held.max_ns / 1000));
-	reply_set(r, "held", held);
+	reply_set(r, "held", held_json(r, &e->held));
 	if (with_books) {
 		reply_set(r, "predicted_bytes",
 			  unused(e, &free) ? json_integer(free) : json_null());

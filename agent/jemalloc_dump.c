@@ -15,6 +15,7 @@
 #include "../inject/limits.h"
 #include "../inject/memfile.h"
 #include "dump_maps.h"
+#include "jemalloc_call.h"
 #include "jemalloc_ctl.h"
 
 /*
@@ -51,20 +52,20 @@ static int check_room(const struct process *p, struct limits *limits, struct dia
 /* mallctl("prof.dump", NULL, NULL, &name, sizeof(name)). */
 static int prepare_dump(struct session *s, uint64_t fn, char **path, struct call *c)
 {
-	static const char ctl[] = "prof.dump";
-	char *text = session_alloc(s, sizeof(ctl));
-	uint64_t *name = session_alloc(s, sizeof(*name));
+	const struct ctl_io how = { .write = true, .size = sizeof(uint64_t) };
+	struct ctl_call io;
+	uint64_t name;
+	int rc;
 
 	*path = session_alloc(s, sizeof(MEMFILE_PATH));
-	if (!text || !name || !*path)
+	if (!*path)
 		return -ENOMEM;
-	memcpy(text, ctl, sizeof(ctl));
 	memcpy(*path, MEMFILE_PATH, sizeof(MEMFILE_PATH));
-	*name = session_addr(s, *path);
-	*c = (struct call){
-		.fn = fn,
-		.arg = { session_addr(s, text), 0, 0, session_addr(s, name), sizeof(*name) },
-	};
+	rc = ctl_call_name(s, fn, "prof.dump", &how, c, &io);
+	if (rc)
+		return rc;
+	name = session_addr(s, *path);
+	memcpy(io.new, &name, sizeof(name));
 	return 0;
 }
 
@@ -203,7 +204,7 @@ int jemalloc_prof_dump(struct process *p, const struct allocator *a, char **text
 	struct call c[2] = { 0 };
 	uint64_t fn = 0;
 	int fd = -1;
-	int rc = jemalloc_mallctl(a, &fn, d);
+	int rc = jemalloc_symbol(a, "mallctl", &fn, d);
 
 	*text = NULL;
 	*len = 0;

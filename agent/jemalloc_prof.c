@@ -7,59 +7,21 @@
 #include <string.h>
 
 #include "environ.h"
+#include "jemalloc_call.h"
 #include "jemalloc_conf.h"
 #include "jemalloc_ctl.h"
-#include "jemalloc_missing.h"
 
-/* The variables of one mallctl, in the session's scratch. */
-struct prof_call {
-	unsigned char *value; /* 8 bytes */
-	uint64_t *len;
-};
-
-int jemalloc_mallctl(const struct allocator *a, uint64_t *addr, struct diag *d)
-{
-	struct symbol s;
-	char name[40];
-
-	if (a->reach)
-		return jemalloc_unreachable(a, d);
-	snprintf(name, sizeof(name), "%smallctl", a->prefix);
-	if (module_function(a->mod, name, &s) < 0)
-		return diag_fail(d, -ENOENT, HM_UNSUPPORTED, "no-symbol",
-				 "`check` shows which allocators the target has",
-				 "the target's jemalloc has no symbol %s", name);
-	*addr = s.addr;
-	return 0;
-}
-
-/*
- * int mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp, size_t newlen): read gets
- * room for the old value, a new one of size bytes is taken from new.
+/* A new value (NULL: none is written) of size bytes; where read is set the old one is read first.
  */
-static int prepare(struct session *s, uint64_t fn, const char *name, size_t read, const void *new,
-		   size_t size, struct call *c, struct prof_call *io)
+static int prepare(struct session *s, uint64_t fn, const char *name, bool read, const void *new,
+		   size_t size, struct call *c, struct ctl_call *io)
 {
-	char *text = session_alloc(s, strlen(name) + 1);
-	unsigned char *from = new ? session_alloc(s, 8) : NULL;
+	const struct ctl_io how = { .read = read, .write = new != NULL, .size = size };
+	int rc = ctl_call_name(s, fn, name, &how, c, io);
 
-	io->value = read ? session_alloc(s, 8) : NULL;
-	io->len = read ? session_alloc(s, sizeof(*io->len)) : NULL;
-	if (!text || (new && !from) || (read && (!io->value || !io->len)))
-		return -ENOMEM;
-	memcpy(text, name, strlen(name) + 1);
-	*c = (struct call){ .fn = fn, .arg = { session_addr(s, text) } };
-	if (read) {
-		*io->len = read;
-		c->arg[1] = session_addr(s, io->value);
-		c->arg[2] = session_addr(s, io->len);
-	}
-	if (new) {
-		memcpy(from, new, size);
-		c->arg[3] = session_addr(s, from);
-		c->arg[4] = size;
-	}
-	return 0;
+	if (rc == 0 && new)
+		memcpy(io->new, new, size);
+	return rc;
 }
 
 static void reset_scratch(struct process *p)
@@ -70,23 +32,23 @@ static void reset_scratch(struct process *p)
 
 static int begin(struct process *p, const struct allocator *a, uint64_t *fn, struct diag *d)
 {
-	int rc = jemalloc_mallctl(a, fn, d);
+	int rc = jemalloc_symbol(a, "mallctl", fn, d);
 
 	return rc ? rc : process_session(p, d);
 }
 
-static uint64_t value_of(const struct prof_call *io, size_t size)
+static uint64_t value_of(const struct ctl_call *io, size_t size)
 {
 	uint64_t v = 0;
 
-	memcpy(&v, io->value, size);
+	memcpy(&v, io->old, size);
 	return v;
 }
 
 int jemalloc_prof_state(struct process *p, const struct allocator *a, struct prof_state *out,
 			struct diag *d)
 {
-	struct prof_call io[PROF_NAMES];
+	struct ctl_call io[PROF_NAMES];
 	struct call c[PROF_NAMES];
 	uint64_t fn = 0;
 	size_t size;
@@ -98,7 +60,7 @@ int jemalloc_prof_state(struct process *p, const struct allocator *a, struct pro
 	for (unsigned i = 0; i < PROF_NAMES && rc == 0; i++) {
 		const char *name = prof_name_text((enum prof_name)i, &size);
 
-		rc = prepare(p->session, fn, name, size, NULL, 0, &c[i], &io[i]);
+		rc = prepare(p->session, fn, name, true, NULL, size, &c[i], &io[i]);
 	}
 	if (rc)
 		diag_internal(d, rc, "mallctl");
@@ -107,7 +69,7 @@ int jemalloc_prof_state(struct process *p, const struct allocator *a, struct pro
 	for (unsigned i = 0; i < PROF_NAMES && rc == 0; i++) {
 		(void)prof_name_text((enum prof_name)i, &size);
 		/* jemalloc refuses a size that is not that of the type */
-		out->known[i] = (int)c[i].ret == 0 && *io[i].len == size;
+		out->known[i] = (int)c[i].ret == 0 && *io[i].old_len == size;
 		if (out->known[i])
 			out->value[i] = value_of(&io[i], size);
 	}
@@ -145,7 +107,7 @@ int jemalloc_prof_require(struct process *p, const struct allocator *a, struct p
 
 /* One call that writes, and reads what stood there where it can be read. */
 static int write_one(struct process *p, const struct allocator *a, const char *name,
-		     const void *new, size_t size, bool read, struct prof_call *io, struct diag *d)
+		     const void *new, size_t size, bool read, struct ctl_call *io, struct diag *d)
 {
 	uint64_t fn = 0;
 	struct call c;
@@ -153,7 +115,7 @@ static int write_one(struct process *p, const struct allocator *a, const char *n
 
 	if (rc)
 		return rc;
-	rc = prepare(p->session, fn, name, read ? size : 0, new, size, &c, io);
+	rc = prepare(p->session, fn, name, read, new, size, &c, io);
 	if (rc)
 		return diag_internal(d, rc, "mallctl");
 	rc = process_calls(p, &c, 1, d);
@@ -165,7 +127,7 @@ static int write_one(struct process *p, const struct allocator *a, const char *n
 int jemalloc_prof_switch(struct process *p, const struct allocator *a, bool on, bool *was,
 			 struct diag *d)
 {
-	struct prof_call io;
+	struct ctl_call io;
 	int rc = write_one(p, a, "prof.active", &on, 1, true, &io, d);
 
 	if (rc == 0)
@@ -198,7 +160,7 @@ int jemalloc_prof_off_at_end(struct process *p, const struct allocator *a, bool 
 
 int jemalloc_prof_reset(struct process *p, const struct allocator *a, uint64_t lg, struct diag *d)
 {
-	struct prof_call io;
+	struct ctl_call io;
 	int rc = write_one(p, a, "prof.reset", &lg, sizeof(lg), false, &io, d);
 
 	reset_scratch(p);

@@ -28,9 +28,6 @@ HM_MUST_CHECK int jemalloc_prof_off_at_end(struct process *p, const struct alloc
 HM_MUST_CHECK int jemalloc_prof_reset(struct process *p, const struct allocator *a, uint64_t lg,
 				      struct diag *d);
 
-/* The address of its mallctl; exit 5 where it has none, or none that can be called. */
-HM_MUST_CHECK int jemalloc_mallctl(const struct allocator *a, uint64_t *addr, struct diag *d);
-
 /*
  * The profile of now as jemalloc writes it (heap_v2), with the mappings behind it. It is written to
  * a memory file (memfile.h): the target's file systems see nothing of it. *text has len bytes and a

@@ -128,14 +128,7 @@ int minflt_read(int procfd, uint64_t *minflt)
 	return rc;
 }
 
-int stat_program(const char *text, struct program_mark *out)
-{
-	if (stat_field(text, 26, &out->code) || stat_field(text, 28, &out->stack))
-		return -EINVAL;
-	return 0;
-}
-
-int program_read(int procfd, struct program_mark *out)
+int program_read(int procfd, struct program_mark *out, uint64_t *minflt)
 {
 	size_t len;
 	char *text;
@@ -143,7 +136,9 @@ int program_read(int procfd, struct program_mark *out)
 
 	if (rc)
 		return rc;
-	rc = stat_program(text, out);
+	rc = stat_parse(text, NULL, NULL, minflt);
+	if (!rc && (stat_field(text, 26, &out->code) || stat_field(text, 28, &out->stack)))
+		rc = -EINVAL;
 	free(text);
 	return rc;
 }

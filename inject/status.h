@@ -47,8 +47,8 @@ HM_MUST_CHECK int stat_parse(const char *text, char *state, uint64_t *start_time
 struct program_mark {
 	uint64_t code, stack;
 };
-HM_MUST_CHECK int stat_program(const char *text, struct program_mark *out);
-HM_MUST_CHECK int program_read(int procfd, struct program_mark *out);
+/* minflt: as minflt_read, of the same reading. 0 or a negative errno. */
+HM_MUST_CHECK int program_read(int procfd, struct program_mark *out, uint64_t *minflt);
 /* Minor faults of all threads so far, those that have ended too. 0 or a negative errno. */
 HM_MUST_CHECK int minflt_read(int procfd, uint64_t *minflt);
 /* The comm of a stat file, escaped. */

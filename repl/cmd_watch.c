@@ -76,14 +76,14 @@ struct watching {
 	struct reply *r;
 	struct watch_args args;
 	struct watch w;
-	struct watch_line line; /* the last one */
-	struct program_mark program;
-	time_t time;	     /* when it was begun */
-	uint64_t next;	     /* when the next one is due */
-	size_t below_header; /* lines since the header */
-	bool warned;	     /* of what a look cannot see */
-	bool told_older;     /* what ~ means */
-	bool judged;	     /* that the trim was not worth it */
+	struct watch_line line;	     /* the last one */
+	struct program_mark program; /* of the last reading */
+	time_t time;		     /* when it was begun */
+	uint64_t next;		     /* when the next one is due */
+	size_t below_header;	     /* lines since the header */
+	bool warned;		     /* of what a look cannot see */
+	bool told_older;	     /* what ~ means */
+	bool judged;		     /* that the trim was not worth it */
 	char judgement[AFTER_TRIM_TEXT];
 	uint64_t cpu; /* clock_cpu when it began */
 	uint64_t look_cpu;
@@ -134,27 +134,19 @@ static int take_reading(struct watching *x, struct watch_reading *now, struct di
 		err = usage_read(t, &now->usage, d);
 	if (err)
 		return err;
-	err = minflt_read(t->procfd, &now->minflt);
+	err = program_read(t->procfd, &x->program, &now->minflt);
 	return err ? target_unreadable(t, "/stat", err, d) : 0;
 }
 
 /* It may execute another program: what was read of the one before it is nothing to count from. */
 static int take_of_one_program(struct watching *x, struct watch_reading *now, struct diag *d)
 {
-	const struct target *t = &x->c->process->t;
-	struct program_mark program;
+	const struct program_mark before = x->program;
 	int err = take_reading(x, now, d);
 
-	if (err)
+	if (err || !x->w.lines ||
+	    (before.code == x->program.code && before.stack == x->program.stack))
 		return err;
-	err = program_read(t->procfd, &program);
-	if (err)
-		return target_unreadable(t, "/stat", err, d);
-	if (!x->w.lines || (program.code == x->program.code && program.stack == x->program.stack)) {
-		x->program = program;
-		return 0;
-	}
-	x->program = program;
 	reply_warn(x->c, x->r, "program-changed",
 		   "after %zu lines it executed another program: growth is counted anew from there",
 		   x->w.lines);

@@ -85,17 +85,27 @@ static int find_by_look(struct context *c, const struct expr *e, struct cond *ou
 	return 0;
 }
 
+static bool names_quick(const struct expr *e)
+{
+	for (unsigned id = 0; id < FACT_COUNT; id++)
+		if (expr_names(e, (enum fact_id)id) &&
+		    fact_info((enum fact_id)id)->cost == COST_QUICK)
+			return true;
+	return false;
+}
+
 int cond_find(struct context *c, const struct expr *e, struct cond *out, struct diag *d)
 {
+	bool quick = !c->loaded && names_quick(e);
 	int err = 0;
 
 	memset(out, 0, sizeof(*out));
 	out->truth = EXPR_UNKNOWN;
-	if (!c->loaded)
+	if (quick)
 		err = find_quick(c, e, out, d);
-	if (err || (!c->loaded && out->truth != EXPR_UNKNOWN))
+	if (err || out->truth != EXPR_UNKNOWN)
 		return err;
-	if (!c->loaded && cond_cost(e) == COST_QUICK) {
+	if (quick && cond_cost(e) == COST_QUICK) {
 		expr_explain(e, &out->facts, c->set.bytes, out->text, sizeof(out->text));
 		tell_missing(e, NULL, out);
 		return 0;

@@ -498,28 +498,45 @@ Test(prof_file, what_is_none)
 	refused("no-profile", "top", "--file", "/dev/null", NULL);
 }
 
+/* p->other is p->heap as sed makes it. */
+static void edited(const struct place *p, const char *script)
+{
+	char command[200];
+	struct run r;
+
+	snprintf(command, sizeof(command), "sed '%s' \"$0\" >\"$1\"", script);
+	program_at(&r, "sh", "-c", command, p->heap, p->other, NULL);
+	cr_assert_eq(r.exit, 0);
+	run_free(&r);
+}
+
+/* The program's file is none that p->other's addresses mean: that is said, and it has no names. */
+static void expect_no_names(const struct place *p)
+{
+	json_t *o, *row;
+	struct run r;
+
+	program_at(&r, NULL, "--json", "prof", "top", "--file", p->other, NULL);
+	run_expect(&r, 0);
+	o = answer(&r);
+	cr_assert(json_warned(o, "no-names"));
+	row = json_array_get(json_at(o, "result.rows"), 0);
+	cr_assert(strncmp(json_text(row, "symbol"), "profiled+0x", 11) == 0, "%s",
+		  json_text(row, "symbol"));
+	json_decref(o);
+	run_free(&r);
+}
+
 /* The program is another one than it was, or is gone: that is said, and there are no wrong names.
  */
 Test(prof_file, program_is_gone)
 {
 	struct place p;
 	struct run r;
-	json_t *o;
 
 	place_make(&p, "flat");
-	program_at(&r, "sh", "-c",
-		   "sed 's,/[^ ]*/profiled$,/nowhere\\\\033[31m/profiled,' \"$0\" >\"$1\"", p.heap,
-		   p.other, NULL);
-	cr_assert_eq(r.exit, 0);
-	run_free(&r);
-	program_at(&r, NULL, "--json", "prof", "top", "--file", p.other, NULL);
-	run_expect(&r, 0);
-	o = answer(&r);
-	cr_assert(json_warned(o, "no-names"));
-	o = json_array_get(json_at(o, "result.rows"), 0);
-	cr_assert(strncmp(json_text(o, "symbol"), "profiled+0x", 11) == 0, "%s",
-		  json_text(o, "symbol"));
-	run_free(&r);
+	edited(&p, "s,/[^ ]*/profiled$,/nowhere\\\\033[31m/profiled,");
+	expect_no_names(&p);
 	/* the path is somebody's, and no terminal obeys it */
 	program_at(&r, NULL, "prof", "top", "--file", p.other, NULL);
 	run_expect(&r, 0);
@@ -534,22 +551,10 @@ Test(prof_file, program_is_gone)
 Test(prof_file, program_was_replaced_before)
 {
 	struct place p;
-	struct run r;
-	json_t *o;
 
 	place_make(&p, "flat");
-	program_at(&r, "sh", "-c", "sed 's,/profiled$,& (deleted),' \"$0\" >\"$1\"", p.heap,
-		   p.other, NULL);
-	cr_assert_eq(r.exit, 0);
-	run_free(&r);
-	program_at(&r, NULL, "--json", "prof", "top", "--file", p.other, NULL);
-	run_expect(&r, 0);
-	o = answer(&r);
-	cr_assert(json_warned(o, "no-names"));
-	o = json_array_get(json_at(o, "result.rows"), 0);
-	cr_assert(strncmp(json_text(o, "symbol"), "profiled+0x", 11) == 0, "%s",
-		  json_text(o, "symbol"));
-	run_free(&r);
+	edited(&p, "s,/profiled$,& (deleted),");
+	expect_no_names(&p);
 	place_end(&p);
 }
 
@@ -567,10 +572,7 @@ Test(prof_file, program_was_replaced_since)
 	cr_assert_not(json_warned(o, "other-file"));
 	json_decref(o);
 	run_free(&r);
-	program_at(&r, "sh", "-c", "sed 's,[0-9]* *\\(/[^ ]*/profiled\\)$,77 \\1,' \"$0\" >\"$1\"",
-		   p.heap, p.other, NULL);
-	cr_assert_eq(r.exit, 0);
-	run_free(&r);
+	edited(&p, "s,[0-9]* *\\(/[^ ]*/profiled\\)$,77 \\1,");
 	program_at(&r, NULL, "--json", "prof", "top", "--file", p.other, NULL);
 	run_expect(&r, 0);
 	o = answer(&r);

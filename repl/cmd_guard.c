@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "../agent/process.h"
-#include "../agent/size.h"
 #include "../inject/clock.h"
 #include "cond.h"
 #include "guard_lock.h"
@@ -56,14 +55,14 @@ static void run_action(struct guarding *x)
 	/* a `require` in it ends no runbook that the guard stands in */
 	x->c->unmet = unmet;
 	guard_acted(&x->guard, code);
-	x->own_action = true;
+	x->action_known = true;
 	x->acted_at = guard_boot_now();
 }
 
 /* With the lock of the process: nobody else acts on it meanwhile, and what others did counts. */
 static int act(struct guarding *x, const struct cond *cond, struct diag *d)
 {
-	char text[EXPR_TEXT + 64], ago[SIZE_TEXT];
+	char text[EXPR_TEXT + 64];
 	struct guard_lock lock = { .fd = -1 };
 	uint64_t last = 0, now;
 	pid_t holder;
@@ -82,8 +81,9 @@ static int act(struct guarding *x, const struct cond *cond, struct diag *d)
 	now = guard_boot_now();
 	if (last && now > last && now - last < x->args.rule.cooldown) {
 		guard_lock_end(&lock, 0);
-		snprintf(text, sizeof(text), "the last action was %s ago (%s)",
-			 time_format(now - last, ago), cond->text);
+		x->action_known = true;
+		x->acted_at = last;
+		guard_explain(x, GUARD_COOL, cond, text, sizeof(text));
 		guard_tell(x, guard_decision_name(GUARD_COOL), text, cond);
 		return 0;
 	}
@@ -125,7 +125,7 @@ static int look(struct guarding *x, struct diag *d)
 		return err;
 	x->looks++;
 	decision = guard_decide(&x->args.rule, &x->guard, cond.truth, clear,
-				x->own_action ? guard_boot_now() - x->acted_at : UINT64_MAX);
+				x->action_known ? guard_boot_now() - x->acted_at : UINT64_MAX);
 	/* told to end while it looked: nothing is begun any more */
 	if (decision == GUARD_ACT && *signals_cancel())
 		return 0;
@@ -160,7 +160,7 @@ static void leave_process(struct guarding *x)
 		return;
 	(void)!process_close(c->process, &d, warn, sizeof(warn));
 	c->process = NULL;
-	x->guard.acted = x->own_action = false;
+	x->guard.acted = x->action_known = false;
 }
 
 /* The service has been started anew: a process of that name. 0 also where there is none yet. */
@@ -172,11 +172,11 @@ static int find_next(struct guarding *x, struct diag *d)
 	size_t n = 0;
 	int err = targets_resolve(&by_name, 1, &pid, &n, d);
 
-	if (err || !n) {
-		free(pid);
-		if (d->exit == HM_GONE || !err)
-			diag_clear(d);
-		return err && d->exit ? err : 0;
+	if (err && d->exit != HM_GONE)
+		return err;
+	if (err) {
+		diag_clear(d);
+		return 0;
 	}
 	x->c->pid = pid[0];
 	x->c->vars.pid = pid[0];

@@ -11,7 +11,7 @@ struct guarding {
 	struct reply *r;
 	struct guard_args args;
 	struct guard guard;
-	bool own_action;   /* there was one on this process, */
+	bool action_known; /* there was one on this process, */
 	uint64_t acted_at; /* at this time of CLOCK_BOOTTIME */
 	char last[16];	   /* decision, to be quiet about the same again */
 	uint64_t looks;

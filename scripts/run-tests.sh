@@ -52,15 +52,11 @@ run() { # PROGRAM
 	begun=$(date +%s)
 	rm -f "$report" "$tmp"/san.*
 	echo "== ${1#"$build"/}"
-	# Live tests measure what other processes do: one at a time. Torture is long, and may meet company; its brief form waits
-	# more than it works.
+	# Live tests measure what other processes do: one at a time. Torture is long, and may meet company.
 	case $1 in
 	*/unit/*) jobs=2 ;;
 	*/torture/test_servers) jobs=1 ;;
-	*/torture/*)
-		jobs=$(nproc)
-		[ -n "${TORTURE:-}" ] || jobs=$((jobs * 2))
-		;;
+	*/torture/*) jobs=$(nproc) ;;
 	*) jobs=1 ;;
 	esac
 	# What it says goes through a file: a process that a test leaves behind must not keep our own output open.

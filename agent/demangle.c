@@ -11,13 +11,24 @@
 struct text {
 	char *buf;
 	size_t size, len;
-	jmp_buf full;
+	bool full, rust;
+	jmp_buf stop;
 };
+
+static bool is_ascii(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)s[i] >= 0x80)
+			return false;
+	return true;
+}
 
 /*
  * A hundred characters can stand for a gigabyte, as each part may refer to those before it twice.
  * There is no way to say stop but this one: libiberty's callback interface keeps everything on the
- * stack.
+ * stack, with one exception. A Rust identifier that is not ASCII is given from a block that is
+ * freed right after (rust-demangle.c, print_ident), and the mangled form is all ASCII: so such a
+ * piece is let pass, and the next, which is one between two identifiers, is the last.
  */
 static void take(const char *s, size_t len, void *arg)
 {
@@ -25,21 +36,26 @@ static void take(const char *s, size_t len, void *arg)
 
 	if (!len)
 		return;
-	if (len >= t->size - t->len)
-		longjmp(t->full, 1);
+	if (t->full || len >= t->size - t->len) {
+		t->full = true;
+		if (!t->rust || is_ascii(s, len))
+			longjmp(t->stop, 1);
+		return;
+	}
 	memcpy(t->buf + t->len, s, len);
 	t->len += len;
 }
 
 static bool run(const char *name, int options, struct text *t)
 {
-	if (setjmp(t->full))
+	if (setjmp(t->stop))
 		return false;
-	t->len = 0;
 	/* Rust's legacy form is one of C++ too, with its hash as the last part. */
+	t->rust = true;
 	if (rust_demangle_callback(name, options, take, t))
-		return true;
+		return !t->full;
 	t->len = 0;
+	t->full = t->rust = false;
 	return cplus_demangle_v3_callback(name, options, take, t) != 0;
 }
 

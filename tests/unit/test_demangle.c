@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +70,27 @@ Test(demangle, small_room)
 	cr_assert_str_eq(buf, "foo");
 	cr_assert(!demangle("_Z3foov", true, buf, 3));
 	cr_assert_str_eq(buf, "_Z");
+}
+
+/* The names of Rust that are not ASCII are decoded in a block of their own: LeakSanitizer sees
+ * whether it is left behind, the heap whether anything is.
+ */
+Test(demangle, no_room_for_what_is_not_ascii)
+{
+	const char *name = "_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y";
+	char buf[96];
+	struct mallinfo2 before, after;
+
+	cr_assert(demangle(name, false, buf, sizeof(buf)));
+	cr_assert_str_eq(buf, "utf8_idents::\u10e1\u10d0\u10ed\u10db\u10d4\u10da\u10d0\u10d3_"
+			      "\u10d2\u10d4\u10db\u10e0\u10d8\u10d4\u10da\u10d8_"
+			      "\u10e1\u10d0\u10d3\u10d8\u10da\u10d8");
+	before = mallinfo2();
+	for (size_t room = 1; room < 82; room++)
+		for (unsigned i = 0; i < 100; i++)
+			cr_assert(!demangle(name, false, buf, room), "%zu", room);
+	after = mallinfo2();
+	cr_assert_leq(after.uordblks, before.uordblks + 1024);
 }
 
 /* Each parameter is a pointer to a function that takes the one before twice: 2 to the 60th of them.

@@ -145,7 +145,7 @@ int cmd_help(struct context *c, const struct args *a, struct reply *r, struct di
 	row = command_find(a->argv[0]);
 	if (!row)
 		return command_unknown(a->argv[0], d);
-	help_command(talk(c), row);
+	help_command(talk(c), row, c->interactive);
 	return 0;
 }
 

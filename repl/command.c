@@ -146,7 +146,8 @@ static int prepare(struct run *r, int argc, char *const *argv)
 		return err;
 	if (r->c->set.help) {
 		r->helped = true;
-		help_command(r->c->set.json ? r->c->sink->err : r->c->sink->out, r->row);
+		help_command(r->c->set.json ? r->c->sink->err : r->c->sink->out, r->row,
+			     r->c->interactive);
 		return 0;
 	}
 	err = command_fits(r->c, r->row, &r->args, &r->d);

@@ -30,6 +30,22 @@ struct command_option {
 	const char *help;
 };
 
+/*
+ * A line as it is typed, and what it is for. One that begins with the command's name is typed in
+ * heapmedic's own shell or stands in a runbook, the others are typed in a shell of the system.
+ */
+#define COMMAND_EXAMPLES 5
+struct command_example {
+	const char *line, *what;
+};
+
+/* What an exit code means of this command, where that is not what it means of all (exits.h). */
+#define COMMAND_EXITS 3
+struct command_exit {
+	enum hm_exit code;
+	const char *when;
+};
+
 /* What the words behind a command complete to. */
 enum completion {
 	COMPLETE_NONE,
@@ -69,8 +85,10 @@ struct command {
 	int min, max;	   /* words; max -1: any number */
 	enum completion completes;
 	const char *help; /* one line */
-	const char *more; /* longer, with an example */
-	struct command_option options[COMMAND_OPTIONS];
+	const char *more; /* what it does, at length; whole lines. NULL: help says it all */
+	struct command_option options[COMMAND_OPTIONS];	   /* up to the first without a name */
+	struct command_example examples[COMMAND_EXAMPLES]; /* up to the first without a line */
+	struct command_exit exits[COMMAND_EXITS];	   /* up to the first without a text */
 	/* Are the words values of their types? Exit 2; NULL: nothing to check. Pure. */
 	int (*check)(const struct args *a, struct diag *d);
 	/* Flags for these words where they differ from the row's; NULL: they never do. */

@@ -18,10 +18,10 @@ static const struct command rows[] = {
 		  "outside.\n"
 		  "Some things can not: whether a thread comes to a safe point, what a seccomp\n"
 		  "filter says, and whether memory can be had. --hold finds out by holding one;\n"
-		  "nothing of it stays.\n"
-		  "\n"
-		  "  heapmedic -p 4711 check\n"
-		  "  heapmedic -p 4711 check --hold\n" },
+		  "nothing of it stays.\n",
+	  .examples = { { "heapmedic -p 4711 check", "can calls be made, and if not why" },
+			{ "heapmedic -p 4711 check --hold", "also what only a held thread tells" } },
+	  .exits = { { HM_OK, "a call can be made; else the code that a trim would fail with" } } },
 	{ .name = "diagnose", .flags = CMD_PASSIVE | CMD_LOADED | CMD_CALLS, .usage = "", .run = cmd_diagnose,
 	  .help = "where the memory is, leak or retained, what to do",
 	  .more = "One page: a verdict with its evidence, the owners of the resident memory (the\n"
@@ -35,11 +35,10 @@ static const struct command rows[] = {
 		  "glibc's heap is read: nothing is held or called. jemalloc is asked by calls,\n"
 		  "which --passive leaves out; what it has in use is not known then. ORIGIN says\n"
 		  "where a number comes from: kernel, passive (read from memory), called,\n"
-		  "predicted.\n"
-		  "\n"
-		  "  heapmedic -p 4711 diagnose\n"
-		  "  heapmedic -p 4711 --passive diagnose\n"
-		  "  heapmedic -p 4711 --json diagnose\n" },
+		  "predicted.\n",
+	  .examples = { { "heapmedic -p 4711 diagnose", "leak or retained, and what helps" },
+			{ "heapmedic -p 4711 --passive diagnose", "the same without a call" },
+			{ "heapmedic -p 4711 --json diagnose", "for a program to read" } } },
 	{ .name = "facts", .flags = CMD_PASSIVE | CMD_LOADED | CMD_CALLS, .usage = "[NAME...]", .max = -1,
 	  .completes = COMPLETE_FACT, .check = check_facts, .run = cmd_facts,
 	  .help = "everything that is known, each fact by its name",
@@ -49,12 +48,11 @@ static const struct command rows[] = {
 		  "prints plain numbers.\n"
 		  "With names only these, in their order; a name that ends in a dot is all that\n"
 		  "begin so. One that is not known is a - with the reason (null in JSON), and no\n"
-		  "error; jemalloc is called only where one of its facts is asked for.\n"
-		  "\n"
-		  "  heapmedic -p 4711 facts\n"
-		  "  heapmedic -p 4711 facts rss glibc.trimmable\n"
-		  "  heapmedic -p 4711 facts cgroup.\n"
-		  "  heapmedic -p 4711 --json --passive facts\n" },
+		  "error; jemalloc is called only where one of its facts is asked for.\n",
+	  .examples = { { "heapmedic -p 4711 facts", "all that is known" },
+			{ "heapmedic -p 4711 facts rss glibc.trimmable", "these two, in this order" },
+			{ "heapmedic -p 4711 facts cgroup.", "all that begin so" },
+			{ "heapmedic -p 4711 --json --passive facts", "as one object, without a call" } } },
 	{ .name = "watch", .flags = CMD_PASSIVE, .usage = "[EVERY [COUNT]]", .max = 2, .check = check_watch, .run = cmd_watch,
 	  .effect = effect_watch,
 	  .options = { [WATCH_AFTER_TRIM] = { "after-trim", NULL, "trim first (after two lines), and see what comes back" } },
@@ -73,11 +71,11 @@ static const struct command rows[] = {
 		  "minor faults have brought in since, at most (4 KiB each, but for huge pages);\n"
 		  "BACK, how much of what was returned has come again, and how fast. It says so\n"
 		  "where half of it is back within a minute, or where there are ten times as many\n"
-		  "faults as before: then the trim was not worth it.\n"
-		  "\n"
-		  "  heapmedic -p 4711 watch\n"
-		  "  heapmedic -p 4711 watch 1s 60 --after-trim\n"
-		  "  heapmedic -p 4711 --json watch 10s\n" },
+		  "faults as before: then the trim was not worth it.\n",
+	  .examples = { { "heapmedic -p 4711 watch", "a line every 2 s, until Ctrl-C" },
+			{ "heapmedic -p 4711 watch 1s 60 --after-trim", "does a trim last, for a minute" },
+			{ "heapmedic -p 4711 --json watch 10s", "an object every ten seconds" } },
+	  .exits = { { HM_OK, "also where the process has ended meanwhile" } } },
 	{ .name = "maps", .flags = CMD_PASSIVE | CMD_LOADED, .usage = "", .run = cmd_maps,
 	  .options = { [MAPS_ALL] = { "all", NULL, "each mapping with its owner, by address" } },
 	  .help = "who owns the memory: all that is resident",
@@ -86,10 +84,9 @@ static const struct command rows[] = {
 		  "HUGE, LAZY (free, the kernel takes it when it needs it) and LOCKED are parts of\n"
 		  "RSS. file-text and file-data are pages of files, which the kernel can drop;\n"
 		  "file-private is what the program and its libraries have written there, with\n"
-		  "their .bss. Nobody is known to own what is unclaimed.\n"
-		  "\n"
-		  "  heapmedic -p 4711 maps\n"
-		  "  heapmedic -p 4711 maps --all\n" },
+		  "their .bss. Nobody is known to own what is unclaimed.\n",
+	  .examples = { { "heapmedic -p 4711 maps", "one row per owner" },
+			{ "heapmedic -p 4711 maps --all", "one row per mapping" } } },
 	{ .name = "arenas", .flags = CMD_PASSIVE | CMD_LOADED | CMD_CALLS, .usage = "", .run = cmd_arenas,
 	  .options = { [ARENAS_ALL] = { "all", NULL, "every arena, not only the 20 largest" } },
 	  .help = "the arenas, and what a trim would return",
@@ -116,20 +113,18 @@ static const struct command rows[] = {
 		  "and still in memory: `purge` returns them. MUZZY ones are lazily free: in RSS\n"
 		  "until the kernel needs memory. RETAINED is address space without memory. DECAY\n"
 		  "is after how long unused pages go back (`decay`). huge is the arena that\n"
-		  "jemalloc keeps for large blocks.\n"
-		  "\n"
-		  "  heapmedic -p 4711 arenas\n"
-		  "  heapmedic -p 4711 --json arenas\n"
-		  "  heapmedic -p 4711 --bytes arenas --all\n" },
+		  "jemalloc keeps for large blocks.\n",
+	  .examples = { { "heapmedic -p 4711 arenas", "the 20 largest" },
+			{ "heapmedic -p 4711 --json arenas", "for a program to read" },
+			{ "heapmedic -p 4711 --bytes arenas --all", "every arena, sizes in bytes" } } },
 	{ .name = "metrics", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL, .usage = "", .run = cmd_metrics,
 	  .help = "the facts as Prometheus reads them",
 	  .more = "Each fact is a gauge (minflt a counter) named heapmedic_ and its name, labelled\n"
 		  "with pid and comm; what is not known is left out. Of several processes all\n"
 		  "stand in one text, also with --json. jemalloc is asked by calls, which --passive\n"
-		  "leaves out. For node_exporter's textfile collector:\n"
-		  "\n"
-		  "  heapmedic --passive -n redis-server metrics > redis.prom.new &&\n"
-		  "    mv redis.prom.new redis.prom\n" },
+		  "leaves out. node_exporter's textfile collector reads at any time: write to\n"
+		  "another name first.\n",
+	  .examples = { { "heapmedic --passive -n redis-server metrics > r.new && mv r.new r.prom", "all processes of that name" } } },
 	{ .name = "snapshot", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "FILE", .min = 1, .max = 1,
 	  .completes = COMPLETE_FILE, .run = cmd_snapshot,
 	  .options = { [SNAPSHOT_FORCE] = { "force", NULL, "replace a file that is no snapshot, too" } },
@@ -140,10 +135,9 @@ static const struct command rows[] = {
 		  "Nothing that the program has stored is in it: addresses, sizes and counts, and\n"
 		  "the names of mappings (paths), threads and the host. It is compressed JSON:\n"
 		  "zcat FILE | python3 -m json.tool. jemalloc is asked by calls, which --passive\n"
-		  "leaves out.\n"
-		  "\n"
-		  "  heapmedic -p 4711 snapshot before.hms\n"
-		  "  heapmedic --load before.hms diagnose\n" },
+		  "leaves out.\n",
+	  .examples = { { "heapmedic -p 4711 snapshot before.hms", "save it" },
+			{ "heapmedic --load before.hms diagnose", "look at it, anywhere" } } },
 	{ .name = "diff", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED, .usage = "A [B]", .min = 1, .max = 2,
 	  .completes = COMPLETE_FILE, .run = cmd_diff, .effect = effect_diff,
 	  .help = "what grew from one snapshot to another, or to now",
@@ -154,10 +148,9 @@ static const struct command rows[] = {
 		  "\n"
 		  "live: in use, a leak or a cache. retained: free inside an allocator.\n"
 		  "not-allocator: stacks, files, shared or other memory. none: less than counts.\n"
-		  "unknown (null in JSON): an allocator was not asked, or it is in swap.\n"
-		  "\n"
-		  "  heapmedic diff before.hms after.hms\n"
-		  "  heapmedic -p 4711 diff before.hms\n" },
+		  "unknown (null in JSON): an allocator was not asked, or it is in swap.\n",
+	  .examples = { { "heapmedic diff before.hms after.hms", "between two, no process needed" },
+			{ "heapmedic -p 4711 diff before.hms", "from one until now" } } },
 	{ .name = "info", .flags = CMD_CALLS, .usage = "", .run = cmd_info, .effect = effect_info,
 	  .options = { [INFO_RAW] = { "raw", NULL, "the XML as malloc_info wrote it" },
 		       [INFO_ALL] = { "all", NULL, "every arena, not only the 20 largest" },
@@ -167,10 +160,9 @@ static const struct command rows[] = {
 		  "use, what is free inside it. These are glibc's books, not what is resident:\n"
 		  "pages that a trim gave back stay in SYSTEM and FREE until they are used again,\n"
 		  "only the RSS shows that they are gone. A flag names what is impossible in the\n"
-		  "numbers.\n"
-		  "\n"
-		  "  heapmedic -p 4711 info\n"
-		  "  heapmedic info --file saved.xml --json\n" },
+		  "numbers.\n",
+	  .examples = { { "heapmedic -p 4711 info", "by a call" },
+			{ "heapmedic info --file saved.xml --json", "of saved text, no process needed" } } },
 	{ .name = "stats", .flags = CMD_CALLS, .usage = "[ARG]", .max = 1, .check = check_stats, .run = cmd_stats,
 	  .options = { [STATS_OMIT] = { "omit", "WHAT", "jemalloc: leave these parts out, as in bins,large" } },
 	  .help = "the allocator's own statistics, as it prints them",
@@ -180,11 +172,10 @@ static const struct command rows[] = {
 		  "\n"
 		  "WHAT is one or more words with commas between them: general (version, build,\n"
 		  "options), merged (sums over all arenas), destroyed, arenas (each by itself),\n"
-		  "bins, large (size classes), mutexes, extents (since 5.2), hpa (since 5.3).\n"
-		  "\n"
-		  "  heapmedic -p 4711 stats\n"
-		  "  heapmedic -p 4711 stats --omit arenas,bins,large,mutexes,extents\n"
-		  "  heapmedic -p 4711 --json stats J --omit arenas\n" },
+		  "bins, large (size classes), mutexes, extents (since 5.2), hpa (since 5.3).\n",
+	  .examples = { { "heapmedic -p 4711 stats", "all of it" },
+			{ "heapmedic -p 4711 stats --omit arenas,bins,large,mutexes,extents", "jemalloc: only the sums" },
+			{ "heapmedic -p 4711 --json stats J --omit arenas", "jemalloc's own JSON in the answer" } } },
 	{ .name = "trim", .flags = CMD_CALLS | CMD_WRITES, .usage = "[PAD]", .max = 1, .check = check_trim, .run = cmd_trim,
 	  .options = { [TRIM_MIN_YIELD] = { "min-yield", "SIZE", "exit 7 if less than this came back" },
 		       [TRIM_FORCE] = { "force", NULL, "also in a damaged heap (expert: may end the process)" } },
@@ -198,19 +189,19 @@ static const struct command rows[] = {
 		  "\n"
 		  "glibc aborts a process in whose heap it meets damage, so the heap is looked at\n"
 		  "first: a damaged one is refused (exit 6), and the place is named. `check` looks\n"
-		  "at every chunk, as far as a third of a second of CPU time goes.\n"
-		  "\n"
-		  "  heapmedic -p 4711 trim\n"
-		  "  heapmedic -p 4711 trim --min-yield 100M\n"
-		  "  heapmedic -p 4711 trim --dry-run\n" },
+		  "at every chunk, as far as a third of a second of CPU time goes.\n",
+	  .examples = { { "heapmedic -p 4711 trim", "do it, and measure" },
+			{ "heapmedic -p 4711 trim --min-yield 100M", "exit 7 unless 100 MiB came back" },
+			{ "heapmedic -p 4711 trim --dry-run", "only predict" } },
+	  .exits = { { HM_OK, "also where there was nothing to give back" },
+		     { HM_UNMET, "less came back than --min-yield asks for" } } },
 	{ .name = "mallopt", .flags = CMD_CALLS | CMD_WRITES, .usage = "NAME VALUE", .min = 2, .max = 2,
 	  .completes = COMPLETE_MALLOPT, .check = check_mallopt, .run = cmd_mallopt,
 	  .help = "set one of glibc's parameters by name",
 	  .more = "Says what the parameter will not change: arenas that exist stay, and setting any\n"
 		  "threshold freezes the dynamic ones for good. The change stays when heapmedic\n"
-		  "leaves; glibc has no call that reads a parameter, so the old value is not known.\n"
-		  "\n"
-		  "  heapmedic -p 4711 mallopt M_TRIM_THRESHOLD 512K\n" },
+		  "leaves; glibc has no call that reads a parameter, so the old value is not known.\n",
+	  .examples = { { "heapmedic -p 4711 mallopt M_TRIM_THRESHOLD 512K", "from now on trim a top above 512 KiB" } } },
 	{ .name = "mallctl", .flags = CMD_CALLS | CMD_WRITES, .usage = "NAME [VALUE]", .max = 2,
 	  .completes = COMPLETE_CTL, .check = check_mallctl, .run = cmd_mallctl, .effect = effect_mallctl,
 	  .options = { [CTL_LIST] = { "list", NULL, "list the names that begin with NAME" } },
@@ -223,12 +214,11 @@ static const struct command rows[] = {
 		  "defaults of arenas made later; those that exist are `arena.0.`, `arena.1.` and\n"
 		  "so on. A change stays when heapmedic leaves.\n"
 		  "\n"
-		  "Statistics are renewed before they are read; which epoch they are of is told.\n"
-		  "\n"
-		  "  heapmedic -p 4711 mallctl stats.allocated\n"
-		  "  heapmedic -p 4711 mallctl stats.arenas.all.pdirty\n"
-		  "  heapmedic -p 4711 mallctl arena.all.dirty_decay_ms 1000\n"
-		  "  heapmedic mallctl --list arenas.\n" },
+		  "Statistics are renewed before they are read; which epoch they are of is told.\n",
+	  .examples = { { "heapmedic -p 4711 mallctl stats.allocated", "one name" },
+			{ "heapmedic -p 4711 mallctl stats.arenas.all.pdirty", "of each arena" },
+			{ "heapmedic -p 4711 mallctl arena.all.dirty_decay_ms 1000", "write it in each arena" },
+			{ "heapmedic mallctl --list arenas.", "the names that begin so" } } },
 	{ .name = "purge", .flags = CMD_CALLS | CMD_WRITES, .usage = "[all|INDEX]", .max = 1,
 	  .completes = COMPLETE_USAGE, .check = check_purge, .run = cmd_purge,
 	  .help = "jemalloc: return unused pages now, measured",
@@ -236,10 +226,9 @@ static const struct command rows[] = {
 		  "of one, go back at once. What the RSS and jemalloc's books say before and after\n"
 		  "is told. Muzzy pages are in RSS until the kernel needs memory (LAZY in `maps`),\n"
 		  "so that a purge lowers it; retained is address space, which costs nothing.\n"
-		  "What is in use on partly used pages no call returns: ACTIVE less ALLOCATED.\n"
-		  "\n"
-		  "  heapmedic -p 4711 purge\n"
-		  "  heapmedic -p 4711 purge 3\n" },
+		  "What is in use on partly used pages no call returns: ACTIVE less ALLOCATED.\n",
+	  .examples = { { "heapmedic -p 4711 purge", "all arenas" },
+			{ "heapmedic -p 4711 purge 3", "arena 3 only" } } },
 	{ .name = "decay", .flags = CMD_CALLS | CMD_WRITES, .usage = "[dirty|muzzy] [all|INDEX|default] [MS|off]", .max = 3,
 	  .completes = COMPLETE_USAGE, .check = check_decay, .effect = effect_decay, .run = cmd_decay,
 	  .help = "jemalloc: after how long unused pages go back",
@@ -248,11 +237,10 @@ static const struct command rows[] = {
 		  "is never. `all` sets the default and each initialised arena; others are not\n"
 		  "touched, nor is the arena that jemalloc has for large blocks (its pages go back\n"
 		  "at once by design): that one only by its number. Jemalloc looks at the time when\n"
-		  "the program allocates or frees, or in its background threads.\n"
-		  "\n"
-		  "  heapmedic -p 4711 decay\n"
-		  "  heapmedic -p 4711 decay dirty all 1000\n"
-		  "  heapmedic -p 4711 decay muzzy default off\n" },
+		  "the program allocates or frees, or in its background threads.\n",
+	  .examples = { { "heapmedic -p 4711 decay", "show the times" },
+			{ "heapmedic -p 4711 decay dirty all 1000", "dirty pages go back after a second" },
+			{ "heapmedic -p 4711 decay muzzy default off", "arenas made later keep muzzy pages" } } },
 	{ .name = "background_thread", .flags = CMD_CALLS | CMD_WRITES, .usage = "[on|off]", .max = 1,
 	  .completes = COMPLETE_USAGE, .check = check_background_thread, .effect = effect_background_thread, .run = cmd_background_thread,
 	  .help = "jemalloc: its own threads that return pages",
@@ -260,10 +248,9 @@ static const struct command rows[] = {
 		  "when heapmedic leaves; as heapmedic's own thread makes them, they share its\n"
 		  "descriptor table and not the program's. So it is refused (exit 6) unless --yes\n"
 		  "is given, or the shell's question answered. `off` ends them. Better in the\n"
-		  "program's own options: MALLOC_CONF=background_thread:true.\n"
-		  "\n"
-		  "  heapmedic -p 4711 background_thread\n"
-		  "  heapmedic -p 4711 background_thread on --yes\n" },
+		  "program's own options: MALLOC_CONF=background_thread:true.\n",
+	  .examples = { { "heapmedic -p 4711 background_thread", "do they run" },
+			{ "heapmedic -p 4711 background_thread on --yes", "start them, without the question" } } },
 	{ .name = "prof", .flags = CMD_CALLS | CMD_WRITES, .usage = "WHAT [ARG...]", .min = 1, .max = 3,
 	  .completes = COMPLETE_PROF, .check = check_prof, .run = cmd_prof, .effect = effect_prof,
 	  .options = { [PROF_FOR] = { "for", "TIME", "on: and off again after that time" },
@@ -290,13 +277,12 @@ static const struct command rows[] = {
 		  "SIGTERM; after a SIGKILL of heapmedic its thread in the process does.\n"
 		  "A dump is written to memory, not to the process's disk. Meanwhile who takes a\n"
 		  "sample waits, and fork(2) does, but no other allocation: of 20,000 stacks a dump\n"
-		  "took 70 ms and had 8 MiB, and a thread that takes samples waited 10 to 25 ms.\n"
-		  "\n"
-		  "  heapmedic -p 4711 prof status\n"
-		  "  heapmedic -p 4711 prof on --for 60s\n"
-		  "  heapmedic -p 4711 prof top 20\n"
-		  "  heapmedic prof top --file app.heap\n"
-		  "  heapmedic prof export app.svg --file app.heap\n" },
+		  "took 70 ms and had 8 MiB, and a thread that takes samples waited 10 to 25 ms.\n",
+	  .examples = { { "heapmedic -p 4711 prof status", "can a profile be had" },
+			{ "heapmedic -p 4711 prof on --for 60s", "sample for a minute" },
+			{ "heapmedic -p 4711 prof top 20", "who holds most" },
+			{ "heapmedic prof top --file app.heap", "of a dump, no process needed" },
+			{ "heapmedic prof export app.svg --file app.heap", "a flame graph of it" } } },
 	{ .name = "threads", .flags = CMD_PASSIVE | CMD_LOADED, .usage = "", .run = cmd_threads,
 	  .help = "what the threads wait in, and their arenas",
 	  .more = "Best candidate first. Nothing is held. CALL is the system call that a thread is\n"
@@ -305,15 +291,13 @@ static const struct command rows[] = {
 		  "whether it can be borrowed for a call and WHY what speaks against it; - is not\n"
 		  "known. `arenas` has the arenas.\n"
 		  "A socket's own timeout (SO_RCVTIMEO) begins anew when its thread is borrowed:\n"
-		  "such a thread is the last choice.\n"
-		  "\n"
-		  "  heapmedic -p 4711 threads\n" },
+		  "such a thread is the last choice.\n",
+	  .examples = { { "heapmedic -p 4711 threads", "best candidate first" } } },
 	{ .name = "bt", .flags = CMD_HOLDS, .usage = "[TID|all]", .max = 1, .completes = COMPLETE_TID, .check = check_bt, .run = cmd_bt,
 	  .help = "backtrace of one thread, or of all of them",
 	  .more = "Without a TID: of all. Each thread is held only while it is unwound. Frames\n"
-		  "inside an allocator are marked with *.\n"
-		  "\n"
-		  "  heapmedic -p 4711 bt 4713\n" },
+		  "inside an allocator are marked with *.\n",
+	  .examples = { { "heapmedic -p 4711 bt 4713", "of thread 4713" } } },
 	{ .name = "guard", .flags = CMD_PASSIVE | CMD_CALLS | CMD_WRITES, .usage = "OPTIONS", .check = check_guard, .effect = effect_guard, .run = cmd_guard,
 	  .options = { [GUARD_WHEN] = { "when", "EXPR", "act when this becomes true" },
 		       [GUARD_DO] = { "do", "COMMAND", "what is done then" },
@@ -334,10 +318,11 @@ static const struct command rows[] = {
 		  "With -n NAME it goes on with the process that is started anew; with -p PID it\n"
 		  "ends with exit 3 when the process does. SIGTERM and Ctrl-C end it, exit 0. It\n"
 		  "looks less often where a look costs more than a thousandth of a CPU. --dry-run\n"
-		  "tells what it would do.\n"
-		  "\n"
-		  "  heapmedic -n redis-server guard --when 'rss > 3G and swap = 0' --do trim\n"
-		  "  guard --when 'rss > 3G' --clear 'rss < 2G' --do trim --every 1m --max 5\n" },
+		  "tells what it would do.\n",
+	  .examples = { { "heapmedic -n redis-server guard --when 'rss > 3G and swap = 0' --do trim", "also after a restart of it" },
+			{ "guard --when 'rss > 3G' --clear 'rss < 2G' --do trim --every 1m --max 5", "with hysteresis, five times at most" } },
+	  .exits = { { HM_OK, "it was ended: by Ctrl-C, SIGTERM, --max or --for" },
+		     { HM_GONE, "the process has ended (with -p)" } } },
 	{ .name = "require", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL, .usage = "EXPR", .min = 1, .max = -1,
 	  .completes = COMPLETE_FACT, .check = check_require, .effect = effect_require, .run = cmd_require,
 	  .help = "go on only if a condition holds; exit 7 if not",
@@ -346,56 +331,56 @@ static const struct command rows[] = {
 		  "number, a share of a fact (20% of rss) or a version. What names a fact that is\n"
 		  "not known of this process is neither true nor false, and is not met (exit 7).\n"
 		  "Only what is named is read: rss alone costs next to nothing. In a shell, quote\n"
-		  "it: > and ( mean something there.\n"
-		  "\n"
-		  "  require rss > 1.5G and glibc.trimmable > 20% of rss\n"
-		  "  heapmedic -p 4711 require 'cgroup.fraction < 0.9'\n" },
+		  "it: > and ( mean something there.\n",
+	  .examples = { { "require rss > 1.5G and glibc.trimmable > 20% of rss", "in a runbook or the shell" },
+			{ "heapmedic -p 4711 require 'cgroup.fraction < 0.9'", "from a script, quoted" } },
+	  .exits = { { HM_UNMET, "the condition does not hold, or is not known" } } },
 	{ .name = "when", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL | CMD_PREFIX, .usage = "EXPR then CMD", .min = 3, .max = -1,
 	  .completes = COMPLETE_FACT, .check = check_when, .effect = effect_when, .run = cmd_when,
 	  .help = "run a command only if a condition holds",
 	  .more = "EXPR as in `require`. Where it does not hold, or cannot be known, nothing is\n"
 		  "done, and that is no error. -v and --dry-run tell what was decided, and by which\n"
-		  "numbers. Fails as the command does.\n"
-		  "\n"
-		  "  when jemalloc.fragmentation > 0.35 and rss > 1.5G then trim\n"
-		  "  when glibc.trimmable > 25% of rss then trim --min-yield 100M\n" },
+		  "numbers. Fails as the command does.\n",
+	  .examples = { { "when jemalloc.fragmentation > 0.35 and rss > 1.5G then trim", "only where it may help" },
+			{ "when glibc.trimmable > 25% of rss then trim --min-yield 100M", "with an option of the command" } },
+	  .exits = { { HM_OK, "also where nothing was done; else the command's code" } } },
 	{ .name = "on-error", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "continue|stop", .min = 1, .max = 1,
 	  .check = check_on_error, .run = cmd_on_error,
 	  .help = "does a runbook go on behind a command that fails?",
 	  .more = "It stops, unless told to continue; then its exit code is the highest of all.\n"
 		  "A `require` that is not met stops it in any case, and so does Ctrl-C. It holds\n"
-		  "to the end of the runbook, not in those that it runs itself.\n"
-		  "\n"
-		  "  on-error continue\n" },
+		  "to the end of the runbook, not in those that it runs itself.\n",
+	  .examples = { { "on-error continue", "from here on" } } },
 	{ .name = "set", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[KEY VALUE]", .max = 2,
 	  .completes = COMPLETE_SET, .check = check_set, .run = cmd_set,
 	  .help = "change a setting for what follows; alone: list them",
-	  .more = "passive, read-only and dry-run can be turned on, but not off again.\n"
-		  "\n"
-		  "  set timeout 5s\n" },
+	  .more = "passive, read-only and dry-run can be turned on, but not off again.\n",
+	  .examples = { { "set timeout 5s", "for each call that follows" } } },
 	{ .name = "echo", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[WORD...]", .max = -1, .run = cmd_echo,
 	  .help = "print the words",
-	  .more = "  echo before the trim of $$\n" },
+	  .examples = { { "echo before the trim of $$", "$$ is the target's pid" } } },
 	{ .name = "sleep", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "TIME", .min = 1, .max = 1, .check = check_sleep, .run = cmd_sleep,
 	  .help = "wait; Ctrl-C ends it",
-	  .more = "heapmedic's own thread in the target, kept for the next command, sleeps too.\n"
-		  "\n"
-		  "  sleep 10s\n" },
+	  .more = "heapmedic's own thread in the target, kept for the next command, sleeps too.\n",
+	  .examples = { { "sleep 10s", "ten seconds" } },
+	  .exits = { { HM_CALL_FAILED, "Ctrl-C has ended it" } } },
 	{ .name = "source", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "FILE [ARG...]", .min = 1, .max = -1,
 	  .completes = COMPLETE_FILE, .run = cmd_source,
 	  .help = "run the commands of a file (a runbook)",
 	  .more = "One command a line, or several with ; between them; # begins a comment. Words\n"
 		  "are quoted as in a shell. $1 to $9 and $@ are the ARGs, $$ is the target's pid.\n"
 		  "All of it is checked before its first command is run. It stops at the first\n"
-		  "error and fails with the same exit code. heapmedic -f FILE ARG... does the same.\n"
-		  "\n"
-		  "  source emergency.hm 100M\n" },
+		  "error and fails with the same exit code. heapmedic -f FILE ARG... does the same.\n",
+	  .examples = { { "source emergency.hm 100M", "with $1 as 100M" } },
+	  .exits = { { HM_USAGE, "an error in the file, with its line; or what a command has failed with" } } },
 	{ .name = "help", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[COMMAND]", .max = 1,
 	  .completes = COMPLETE_COMMAND, .run = cmd_help,
-	  .help = "the commands; help on one with an example", .more = "  help trim\n" },
+	  .help = "the commands; help on one with examples",
+	  .examples = { { "help trim", "all about trim" } } },
 	{ .name = "quit", .alias = "exit", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "", .run = cmd_quit,
 	  .help = "leave; nothing of heapmedic stays in the target",
-	  .more = "In a runbook: the commands behind it are not run.\n" },
+	  .more = "In a runbook: the commands behind it are not run.\n",
+	  .examples = { { "quit", "as Ctrl-D does" } } },
 };
 /* clang-format on */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../agent/glibc.h"
+#include "exits.h"
 
 void help_commands(FILE *out)
 {
@@ -63,11 +64,10 @@ void help_program(FILE *out)
 	      "SIZE is bytes, or a number with K, M, G or T; TIME is seconds, or a number with\n"
 	      "us, ms, s, m, h or d. Without a command, and where stdin is not a terminal,\n"
 	      "the commands are read from stdin.\n"
-	      "\n"
-	      "Exit: 0 done, 1 call failed, 2 usage, 3 no such process, 4 not permitted,\n"
-	      "5 not supported, 6 refused as unsafe, 7 threshold not met, 8 call still runs\n"
-	      "there, 9 target died, 10 internal.\n",
+	      "\nExit:\n",
 	      out);
+	for (int code = HM_OK; code <= HM_INTERNAL; code++)
+		fprintf(out, "  %2d  %s\n", code, exit_meaning((enum hm_exit)code));
 }
 
 static void print_flags(FILE *out, unsigned flags)
@@ -115,13 +115,51 @@ static void print_mallopt_names(FILE *out)
 		fprintf(out, "  %-20s %s\n", fact[i].name, fact[i].meaning);
 }
 
-void help_command(FILE *out, const struct command *row)
+/* In the shell the example as it is typed there, which names no process. */
+static const char *shell_line(const struct command *row, const char *line)
+{
+	static const char program[] = "heapmedic -p 4711 ";
+	size_t n = sizeof(program) - 1;
+
+	if (strncmp(line, program, n) == 0 && strncmp(line + n, row->name, strlen(row->name)) == 0)
+		return line + n;
+	return line;
+}
+
+static void print_examples(FILE *out, const struct command *row, bool shell)
+{
+	fputs("\nExamples:\n", out);
+	for (size_t i = 0; i < COMMAND_EXAMPLES && row->examples[i].line; i++) {
+		const char *line =
+			shell ? shell_line(row, row->examples[i].line) : row->examples[i].line;
+		const char *what = row->examples[i].what;
+		bool fits = strlen(line) <= 40 && strlen(what) <= 36;
+
+		fprintf(out, fits ? "  %-40s %s\n" : "  %s\n      %s\n", line, what);
+	}
+}
+
+static void print_exits(FILE *out, const struct command *row)
+{
+	fputs("\nExit:\n", out);
+	for (int code = HM_OK; code <= HM_INTERNAL; code++) {
+		const char *when = exit_of_command(row, (enum hm_exit)code);
+
+		if (when)
+			fprintf(out, "  %2d  %s\n", code, when);
+	}
+}
+
+void help_command(FILE *out, const struct command *row, bool shell)
 {
 	fprintf(out, "%s%s%s%s%s\n  %s\n", row->name, *row->usage ? " " : "", row->usage,
 		row->alias ? ", or " : "", row->alias ? row->alias : "", row->help);
 	print_flags(out, row->flags);
 	print_own_options(out, row);
-	fprintf(out, "\n%s", row->more);
+	if (row->more)
+		fprintf(out, "\n%s", row->more);
 	if (row->completes == COMPLETE_MALLOPT)
 		print_mallopt_names(out);
+	print_examples(out, row, shell);
+	print_exits(out, row);
 }

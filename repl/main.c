@@ -214,7 +214,7 @@ static enum hm_exit print_help(struct job *j)
 	const struct command *row = j->o.words ? command_find(j->o.word[0]) : NULL;
 
 	if (row)
-		help_command(j->sink.out, row);
+		help_command(j->sink.out, row, false);
 	else
 		help_program(j->sink.out);
 	return HM_OK;

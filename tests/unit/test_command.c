@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "../../repl/commands.h"
+#include "../../repl/exits.h"
+#include "../../repl/grammar.h"
 #include "../../repl/help.h"
 #include "../../repl/nearest.h"
+#include "../../repl/options.h"
 
 /* The words of a command line; no quotes are needed here. */
 struct words {
@@ -62,7 +65,7 @@ Test(command, every_row_is_whole)
 	for (size_t i = 0; i < n; i++) {
 		cr_expect_not_null(row[i].run, "%s", row[i].name);
 		cr_expect_not_null(row[i].usage, "%s", row[i].name);
-		cr_expect_not_null(row[i].more, "%s", row[i].name);
+		cr_expect_not_null(row[i].examples[0].line, "%s", row[i].name);
 		cr_expect_gt(strlen(row[i].help), 3u);
 		cr_expect_lt(strlen(row[i].help), 75u, "%s", row[i].name);
 		cr_expect(row[i].max < 0 || row[i].max >= row[i].min, "%s", row[i].name);
@@ -180,7 +183,7 @@ Test(command, letters)
 }
 
 /* Help on row, or of the program where it is NULL. */
-static char *help_text(const struct command *row)
+static char *help_text_in(const struct command *row, bool shell)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -188,11 +191,16 @@ static char *help_text(const struct command *row)
 
 	cr_assert_not_null(f);
 	if (row)
-		help_command(f, row);
+		help_command(f, row, shell);
 	else
 		help_program(f);
 	cr_assert_eq(fclose(f), 0);
 	return text;
+}
+
+static char *help_text(const struct command *row)
+{
+	return help_text_in(row, false);
 }
 
 Test(help, names_every_command_and_option)
@@ -204,11 +212,11 @@ Test(help, names_every_command_and_option)
 	for (size_t i = 0; i < n; i++)
 		cr_expect_not_null(strstr(text, row[i].help), "%s", row[i].name);
 	cr_expect_not_null(strstr(text, "--read-only"));
-	cr_expect_not_null(strstr(text, "8 call still runs"));
+	cr_expect_not_null(strstr(text, " 8  the call still runs"));
 	cr_expect_null(strstr(text, "--confirm"), "a key of set is no option");
 	for (const char *p = text; *p; p++)
 		lines += *p == '\n';
-	cr_expect_lt(lines, 80u);
+	cr_expect_lt(lines, 90u);
 	free(text);
 }
 
@@ -224,6 +232,85 @@ Test(help, of_a_command_shows_usage_and_example)
 	text = help_text(command_find("mallopt"));
 	cr_expect_not_null(strstr(text, "M_ARENA_MAX"));
 	free(text);
+}
+
+Test(help, in_the_shell_examples_are_as_typed_there)
+{
+	char *text = help_text_in(command_find("trim"), true);
+
+	cr_expect_not_null(strstr(text, "\n  trim --min-yield 100M "), "%s", text);
+	cr_expect_null(strstr(text, "heapmedic"), "%s", text);
+	free(text);
+	text = help_text_in(command_find("diagnose"), true);
+	cr_expect_not_null(strstr(text, "\n  heapmedic -p 4711 --passive diagnose"), "%s", text);
+	free(text);
+}
+
+Test(help, names_the_exit_codes_of_the_command)
+{
+	char *text = help_text(command_find("trim"));
+
+	cr_expect_not_null(strstr(text, "\n   0  also where there was nothing"), "%s", text);
+	cr_expect_not_null(strstr(text, "\n   7  less came back"), "%s", text);
+	cr_expect_not_null(strstr(text, "\n   9  the target has died"), "%s", text);
+	free(text);
+	text = help_text(command_find("echo"));
+	cr_expect_null(strstr(text, "\n   3  "), "%s", text);
+	cr_expect_not_null(strstr(text, "\n   2  usage"), "%s", text);
+	free(text);
+	cr_expect_null(exit_meaning((enum hm_exit)11));
+}
+
+/* What an example shows must be what the program takes: up to where the system's shell takes over.
+ */
+static void expect_accepted(const char *line)
+{
+	const char *end = strstr(line, " > r.new");
+	const struct grammar_vars vars = { .pid = 4711 };
+	struct options o = { 0 };
+	struct grammar g;
+	struct args a = { 0 };
+	struct diag d = { 0 };
+	struct statement words;
+	unsigned at;
+
+	cr_assert_eq(grammar_parse(line, end ? (size_t)(end - line) : strlen(line), 1, &vars, &g,
+				   &at, &d),
+		     0, "%s: %s", line, d.text);
+	cr_assert_eq(g.n, 1u, "%s", line);
+	words = g.v[0];
+	if (strcmp(words.argv[0], "heapmedic") == 0) {
+		cr_assert_eq(options_parse(words.argc, words.argv, &o, &d), 0, "%s: %s", line,
+			     d.text);
+		words.argc = o.words;
+		words.argv = o.word;
+	} else {
+		settings_default(&o.set);
+	}
+	cr_assert_gt(words.argc, 0, "%s", line);
+	cr_assert_not_null(command_find(words.argv[0]), "%s", line);
+	cr_expect_eq(
+		args_parse(command_find(words.argv[0]), words.argc, words.argv, &a, &o.set, &d), 0,
+		"%s: %s", line, d.text);
+	args_free(&a);
+	options_free(&o);
+	grammar_free(&g);
+}
+
+Test(help, every_example_is_accepted)
+{
+	size_t n;
+	const struct command *row = command_table(&n);
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t e = 0; e < COMMAND_EXAMPLES && row[i].examples[e].line; e++) {
+			const struct command_example *x = &row[i].examples[e];
+
+			cr_expect(strstr(x->line, row[i].name) || strstr(x->line, "--load"), "%s",
+				  x->line);
+			cr_expect(x->what && *x->what, "%s", x->line);
+			expect_accepted(x->line);
+		}
 }
 
 static const char *next_fruit(size_t i, const void *arg)

@@ -2,10 +2,13 @@
 #include "usage.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "maps.h"
 
@@ -91,4 +94,26 @@ int usage_read(const struct target *t, struct usage *out, struct diag *d)
 	if (r && !target_alive(t))
 		return target_gone(t, d);
 	return r ? diag_internal(d, r, "/proc/PID/smaps_rollup has an unknown form") : 0;
+}
+
+int usage_parse_statm(const char *text, uint64_t *pages)
+{
+	uint64_t size;
+
+	return sscanf(text, "%" SCNu64 " %" SCNu64, &size, pages) == 2 ? 0 : -EINVAL;
+}
+
+int usage_rss(const struct target *t, uint64_t *rss)
+{
+	char *text;
+	size_t len;
+	uint64_t pages = 0;
+	int err = proc_read(t->procfd, "statm", 4096, &text, &len);
+
+	if (err)
+		return err;
+	err = usage_parse_statm(text, &pages);
+	free(text);
+	*rss = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return err;
 }

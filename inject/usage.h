@@ -20,4 +20,12 @@ HM_MUST_CHECK int usage_parse(const char *text, struct usage *out);
 /* Pure: "   123 kB" up to the end of the line or the text: adds its bytes to *sum. -EINVAL. */
 HM_MUST_CHECK int usage_add_kb(const char *s, uint64_t *sum);
 HM_MUST_CHECK int usage_read(const struct target *t, struct usage *out, struct diag *d);
+/*
+ * Only the RSS in bytes, from /proc/PID/statm: no page table is walked for it, so that it costs the
+ * same of any process. The kernel's counters may be a few pages per CPU behind (proc(5)).
+ * -ESRCH or another errno of reading it, -EINVAL if it has an unknown form.
+ */
+HM_MUST_CHECK int usage_rss(const struct target *t, uint64_t *rss);
+/* Pure: the second number of statm's text, pages. -EINVAL. */
+HM_MUST_CHECK int usage_parse_statm(const char *text, uint64_t *pages);
 #endif

@@ -51,8 +51,8 @@ void reply_warn(struct context *c, struct reply *r, const char *code, const char
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (!c->set.json) {
-		context_note(c, "%s%s%s", sink_paint(c->sink, PAINT_WARN), text,
-			     sink_plain(c->sink));
+		context_note(c, "%s%s%s", sink_paint_err(c->sink, PAINT_WARN), text,
+			     sink_plain_err(c->sink));
 		return;
 	}
 	if (!r->warnings)

@@ -13,6 +13,7 @@
 #include "../agent/snapshot.h"
 #include "../inject/stray.h"
 #include "../inject/threads.h"
+#include "../inject/usage.h"
 #include "complete.h"
 #include "history.h"
 #include "prompt.h"
@@ -216,8 +217,11 @@ static enum woken wait_line(struct shell *s)
 static void make_prompt(const struct shell *s, char *buf, size_t size)
 {
 	const struct process *p = s->c->process;
-	struct usage now = { 0 };
-	struct prompt prompt = { .comm = s->c->comm, .pid = s->c->pid };
+	struct prompt prompt = {
+		.comm = s->c->comm,
+		.pid = s->c->pid,
+		.color = s->c->sink->color_err,
+	};
 
 	if (s->text) {
 		snprintf(buf, size, "> ");
@@ -227,8 +231,8 @@ static void make_prompt(const struct shell *s, char *buf, size_t size)
 		prompt.rss = s->c->loaded->look.memory.usage.rss;
 		prompt.saved = true;
 	} else {
-		if (usage_read(&p->t, &now, NULL) == 0)
-			prompt.rss = now.rss;
+		if (usage_rss(&p->t, &prompt.rss))
+			prompt.rss = 0;
 		prompt.proxy = p->session && session_is_proxy(p->session);
 	}
 	prompt_format(&prompt, buf, size);

@@ -8,10 +8,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static bool color_fits(FILE *out)
+static bool color_fits(FILE *out, enum color_when color)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
+	if (color != COLOR_AUTO)
+		return color == COLOR_ALWAYS;
 	if (no && *no)
 		return false;
 	return isatty(fileno(out)) && term && *term && strcmp(term, "dumb") != 0;
@@ -21,7 +23,8 @@ void sink_init(struct sink *s, FILE *out, FILE *err, enum color_when color)
 {
 	s->out = out;
 	s->err = err;
-	s->color = color == COLOR_ALWAYS || (color == COLOR_AUTO && color_fits(out));
+	s->color = color_fits(out, color);
+	s->color_err = color_fits(err, color);
 	s->write_error = 0;
 }
 
@@ -33,21 +36,32 @@ int sink_flush(struct sink *s)
 	return -s->write_error;
 }
 
+/* Seen on a dark background and on a light one: no yellow. */
+static const char *const codes[] = {
+	[PAINT_GOOD] = "\033[32m",
+	[PAINT_BAD] = "\033[31m",
+	[PAINT_WARN] = "\033[35m",
+	[PAINT_HEAD] = "\033[1m",
+};
+
 const char *sink_paint(const struct sink *s, enum paint p)
 {
-	static const char *const codes[] = {
-		[PAINT_GOOD] = "\033[32m",
-		[PAINT_BAD] = "\033[31m",
-		[PAINT_WARN] = "\033[33m",
-		[PAINT_HEAD] = "\033[1m",
-	};
-
 	return s->color ? codes[p] : "";
 }
 
 const char *sink_plain(const struct sink *s)
 {
 	return s->color ? "\033[0m" : "";
+}
+
+const char *sink_paint_err(const struct sink *s, enum paint p)
+{
+	return s->color_err ? codes[p] : "";
+}
+
+const char *sink_plain_err(const struct sink *s)
+{
+	return s->color_err ? "\033[0m" : "";
 }
 
 unsigned sink_width(const struct sink *s)
@@ -145,9 +159,9 @@ static void put_line(FILE *out, const char *text)
 
 void sink_error(struct sink *s, const char *origin, const struct diag *d)
 {
-	fputs(sink_paint(s, PAINT_BAD), s->err);
+	fputs(sink_paint_err(s, PAINT_BAD), s->err);
 	put_line(s->err, origin ? origin : "heapmedic");
-	fprintf(s->err, ":%s ", sink_plain(s));
+	fprintf(s->err, ":%s ", sink_plain_err(s));
 	put_line(s->err, d->text);
 	if (d->hint[0]) {
 		fputs("; next: ", s->err);

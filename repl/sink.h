@@ -16,7 +16,8 @@
 /* Where answers go: data to out, talk to err. */
 struct sink {
 	FILE *out, *err;
-	bool color;	 /* decided: not a wish any more */
+	bool color;	 /* of out; decided: not a wish any more */
+	bool color_err;	 /* of err */
 	int write_error; /* errno of the first failed write to out, 0 if none */
 };
 
@@ -32,6 +33,9 @@ enum paint { PAINT_GOOD, PAINT_BAD, PAINT_WARN, PAINT_HEAD };
 /* The escape sequence that begins this paint, and the one that ends any; "" without colour. */
 const char *sink_paint(const struct sink *s, enum paint p);
 const char *sink_plain(const struct sink *s);
+/* The same for what goes to err. */
+const char *sink_paint_err(const struct sink *s, enum paint p);
+const char *sink_plain_err(const struct sink *s);
 
 /*
  * How many columns out has, 0 where it is no terminal: then nothing is left out or broken, so that

@@ -226,6 +226,36 @@ Test(prompt, snapshot)
 	cr_expect_str_eq(got, "redis-server:4711 512M snapshot> ");
 }
 
+Test(prompt, of_a_process_that_has_exited)
+{
+	const struct prompt p = {
+		.comm = "redis-server", .pid = 4711, .rss = 512 << 20, .saved = true, .ended = true
+	};
+	char got[100];
+
+	prompt_format(&p, got, sizeof(got));
+	cr_expect_str_eq(got, "redis-server:4711 512M exited> ");
+}
+
+/* What does not move the cursor stands between \1 and \2, all of it. */
+Test(prompt, color_takes_no_columns)
+{
+	struct prompt p = { .comm = "a", .pid = 7, .rss = 512 << 20, .ended = true, .color = true };
+	char got[100], seen[100];
+	size_t n = 0;
+	bool hidden = false;
+
+	prompt_format(&p, got, sizeof(got));
+	cr_expect_not_null(strstr(got, "\001\033[1m\002a:7\001\033[0m\002"), "%s", got);
+	for (const char *s = got; *s; s++) {
+		hidden = *s == '\001' || (hidden && *s != '\002');
+		if (!hidden && *s != '\002')
+			seen[n++] = *s;
+	}
+	seen[n] = '\0';
+	cr_expect_str_eq(seen, "a:7 512M exited> ");
+}
+
 Test(prompt, is_cut_not_overrun)
 {
 	const struct prompt p = { .comm = "redis-server", .pid = 4711 };

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -47,6 +48,36 @@ Test(usage, smaps_are_added_up)
 	cr_assert_eq(u.locked, 8 * 1024);
 	cr_assert_eq(u.private_dirty, 96 * 1024);
 	free(text);
+}
+
+Test(usage, statm)
+{
+	uint64_t pages = 0;
+
+	cr_assert_eq(usage_parse_statm("1026561 1003083 905 41 0 1010312 0\n", &pages), 0);
+	cr_expect_eq(pages, 1003083u);
+	cr_expect_eq(usage_parse_statm("1026561", &pages), -EINVAL);
+	cr_expect_eq(usage_parse_statm("", &pages), -EINVAL);
+	cr_expect_eq(usage_parse_statm("x 1", &pages), -EINVAL);
+}
+
+/* Both ways of asking the kernel agree, up to what its counters may lag. */
+Test(usage, rss_is_the_same_as_by_mappings)
+{
+	pid_t pid = child_start(child_sleep, NULL);
+	struct diag d = { 0 };
+	uint64_t rss = 0, off;
+	struct target t;
+	struct usage u;
+
+	cr_assert_eq(target_open(pid, &t, &d), 0, "%s", d.text);
+	cr_assert_eq(usage_read(&t, &u, &d), 0, "%s", d.text);
+	cr_assert_eq(usage_rss(&t, &rss), 0);
+	off = rss > u.rss ? rss - u.rss : u.rss - rss;
+	cr_expect_leq(off, (uint64_t)4 << 20, "%" PRIu64 " and %" PRIu64, rss, u.rss);
+	cr_expect_gt(rss, 0u);
+	target_close(&t);
+	child_end(pid);
 }
 
 Test(usage, damaged)

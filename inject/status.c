@@ -2,6 +2,7 @@
 #include "status.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,16 @@ int stat_comm(const char *text, char *dst, size_t size)
 	if (!open || !close || close < open)
 		return -EINVAL;
 	escape_copy(dst, size, open + 1, (size_t)(close - open - 1));
+	return 0;
+}
+
+int stat_exit_code(const char *text, int *status)
+{
+	uint64_t code;
+
+	if (stat_field(text, 52, &code) || code > INT_MAX)
+		return -EINVAL;
+	*status = (int)code;
 	return 0;
 }
 

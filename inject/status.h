@@ -53,6 +53,9 @@ HM_MUST_CHECK int program_read(int procfd, struct program_mark *out, uint64_t *m
 HM_MUST_CHECK int minflt_read(int procfd, uint64_t *minflt);
 /* The comm of a stat file, escaped. */
 HM_MUST_CHECK int stat_comm(const char *text, char *dst, size_t size);
+/* The wait status of a process that has ended (field 52). The kernel shows 0 to who may not trace
+ * it, and nobody else has its maps open. -EINVAL. */
+HM_MUST_CHECK int stat_exit_code(const char *text, int *status);
 /* PF_KTHREAD in the flags of a stat file (field 9): a thread of the kernel, without user memory. */
 bool stat_is_kthread(const char *text);
 /* From the same field: the task is in do_exit (PF_EXITING). */

@@ -2,8 +2,6 @@
 /* Several commands in one session: -e, -f, standard input and the shell on a terminal. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "program.h"
+#include "terminal.h"
 #include "victim.h"
 
 #define SCRIPT_AT "/tmp/heapmedic-script-XXXXXX"
@@ -167,74 +166,6 @@ Test(script, a_session_knows_its_own_thread)
 }
 
 /* ---- the shell */
-
-struct terminal {
-	int fd;
-	pid_t pid;
-	char text[65536];
-	size_t len;
-};
-
-static void terminal_start(struct terminal *t, pid_t target)
-{
-	const char *program = getenv("HEAPMEDIC");
-	char pid[16];
-
-	memset(t, 0, sizeof(*t));
-	snprintf(pid, sizeof(pid), "%d", target);
-	t->pid = forkpty(&t->fd, NULL, NULL, NULL);
-	cr_assert_geq(t->pid, 0);
-	if (t->pid == 0) {
-		/* Ignored where the tests run in the background of a shell; heapmedic keeps to
-		 * that. */
-		signal(SIGINT, SIG_DFL);
-		setenv("TERM", "dumb", 1);
-		setenv("HOME", "/nonexistent", 1);
-		program = program ? program : "./heapmedic";
-		execl(program, "heapmedic", "-p", pid, (char *)NULL);
-		_exit(126);
-	}
-}
-
-/* Reads until text has appeared after what was seen last; false at the end or after 20 s. */
-static bool terminal_await(struct terminal *t, const char *text)
-{
-	size_t from = t->len;
-	uint64_t end = now_ns() + 20000000000u;
-
-	while (now_ns() < end && t->len < sizeof(t->text) - 1) {
-		struct pollfd p = { .fd = t->fd, .events = POLLIN };
-		ssize_t n;
-
-		if (strstr(t->text + from, text))
-			return true;
-		if (poll(&p, 1, 100) <= 0)
-			continue;
-		n = read(t->fd, t->text + t->len, sizeof(t->text) - 1 - t->len);
-		if (n <= 0)
-			break;
-		t->len += (size_t)n;
-		t->text[t->len] = '\0';
-	}
-	return strstr(t->text + from, text) != NULL;
-}
-
-static void terminal_type(struct terminal *t, const char *keys)
-{
-	cr_assert_eq(write(t->fd, keys, strlen(keys)), (ssize_t)strlen(keys));
-}
-
-static void terminal_end(struct terminal *t, int want)
-{
-	int status = 0;
-
-	terminal_await(t, "\1never\1");
-	for (int i = 0; i < 1000 && waitpid(t->pid, &status, WNOHANG) == 0; i++)
-		sleep_ns(10000000);
-	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == want, "status %#x; it said: %s",
-		  status, t->text);
-	close(t->fd);
-}
 
 Test(script, shell_on_a_terminal)
 {

@@ -11,6 +11,7 @@
 #include "confirm.h"
 #include "context.h"
 #include "help.h"
+#include "last_look.h"
 #include "signals.h"
 
 /* One run of one command. */
@@ -124,7 +125,11 @@ int command_fits(const struct context *c, const struct command *row, const struc
 {
 	unsigned flags = row->effect ? row->effect(a) : row->flags;
 
-	if (!c->loaded || (flags & (CMD_NO_PROCESS | CMD_LOADED)))
+	if (flags & CMD_NO_PROCESS)
+		return 0;
+	if (c->ended && !(c->loaded && (flags & CMD_LOADED)))
+		return context_ended(c, d);
+	if (!c->loaded || (flags & CMD_LOADED))
 		return 0;
 	return diag_fail(d, -EINVAL, HM_USAGE, "needs-process",
 			 "heapmedic -p PID with the same command; a snapshot has diagnose, maps, "
@@ -211,7 +216,7 @@ static int check_gone(struct run *r, int err)
 	const struct process *p = r->c->process;
 	bool suspected = err == -ESRCH || may_be_end(&r->d), changed = false;
 
-	if (!p || r->d.exit == HM_USAGE)
+	if (!p || r->d.exit == HM_USAGE || (r->effect & CMD_NO_PROCESS))
 		return err;
 	if (target_ending(&p->t, suspected))
 		return r->d.exit == HM_DIED ? err : target_gone(&p->t, &r->d);
@@ -236,6 +241,16 @@ static void tell_heap(struct run *r)
 	p->heap_note[0] = '\0';
 }
 
+/* What the looking commands look at when the process has ended is of another time. */
+static void tell_ended(struct run *r)
+{
+	char at[32];
+
+	if (r->c->ended && r->c->loaded && !(r->effect & (CMD_NO_PROCESS | CMD_PREFIX)))
+		reply_warn(r->c, &r->reply, "process-ended", "as of %s, before it exited",
+			   last_look_time(r->c, at, sizeof(at)));
+}
+
 static int run_body(struct run *r)
 {
 	struct process *p;
@@ -253,6 +268,7 @@ static int run_body(struct run *r)
 		err = audit(r, "before", "", &r->d);
 	if (err)
 		return err;
+	tell_ended(r);
 	err = r->row->run(r->c, &r->args, &r->reply, &r->d);
 	if (err)
 		err = check_gone(r, err);

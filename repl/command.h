@@ -57,6 +57,8 @@ enum completion {
 	COMPLETE_FILE,
 	COMPLETE_FACT,
 	COMPLETE_PROF,
+	COMPLETE_PROCESS,
+	COMPLETE_ARENA,
 	COMPLETE_USAGE /* what the usage names */
 };
 
@@ -115,7 +117,8 @@ HM_MUST_CHECK int args_parse(const struct command *row, int argc, char *const *a
 			     struct args *out, struct settings *s, struct diag *d);
 void args_free(struct args *a);
 
-/* Exit 2 where a snapshot is loaded, and row with these words needs the process itself. */
+/* Exit 2 where a snapshot is loaded, and row with these words needs the process itself; 3 where
+ * that has ended. */
 HM_MUST_CHECK int command_fits(const struct context *c, const struct command *row,
 			       const struct args *a, struct diag *d);
 

@@ -293,7 +293,7 @@ static const struct command rows[] = {
 		  "A socket's own timeout (SO_RCVTIMEO) begins anew when its thread is borrowed:\n"
 		  "such a thread is the last choice.\n",
 	  .examples = { { "heapmedic -p 4711 threads", "best candidate first" } } },
-	{ .name = "bt", .flags = CMD_HOLDS, .usage = "[TID|all]", .max = 1, .completes = COMPLETE_TID, .check = check_bt, .run = cmd_bt,
+	{ .name = "bt", .flags = CMD_HOLDS, .usage = "[TID|all]", .max = 1, .completes = COMPLETE_USAGE, .check = check_bt, .run = cmd_bt,
 	  .help = "backtrace of one thread, or of all of them",
 	  .more = "Without a TID: of all. Each thread is held only while it is unwound. Frames\n"
 		  "inside an allocator are marked with *.\n",
@@ -345,12 +345,22 @@ static const struct command rows[] = {
 			{ "when glibc.trimmable > 25% of rss then trim --min-yield 100M", "with an option of the command" } },
 	  .exits = { { HM_OK, "also where nothing was done; else the command's code" } } },
 	{ .name = "on-error", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "continue|stop", .min = 1, .max = 1,
-	  .check = check_on_error, .run = cmd_on_error,
+	  .completes = COMPLETE_USAGE, .check = check_on_error, .run = cmd_on_error,
 	  .help = "does a runbook go on behind a command that fails?",
 	  .more = "It stops, unless told to continue; then its exit code is the highest of all.\n"
 		  "A `require` that is not met stops it in any case, and so does Ctrl-C. It holds\n"
 		  "to the end of the runbook, not in those that it runs itself.\n",
 	  .examples = { { "on-error continue", "from here on" } } },
+	{ .name = "attach", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "NAME|PID", .min = 1, .max = 1,
+	  .completes = COMPLETE_PROCESS, .run = cmd_attach,
+	  .help = "the shell: go on with another process",
+	  .more = "What heapmedic has in the process so far is ended first; where the other one\n"
+		  "cannot be opened, it stays with the first. Settings stay, also --read-only and\n"
+		  "--passive. It is there also when the process has exited.\n",
+	  .examples = { { "attach redis-server", "by its name, if there is one such" },
+			{ "attach 4712", "by its pid" } },
+	  .exits = { { HM_GONE, "no such process" },
+		     { HM_NOT_PERMITTED, "it may not be looked at: the cause is named" } } },
 	{ .name = "set", .flags = CMD_NO_PROCESS | CMD_CONTROL, .usage = "[KEY VALUE]", .max = 2,
 	  .completes = COMPLETE_SET, .check = check_set, .run = cmd_set,
 	  .help = "change a setting for what follows; alone: list them",

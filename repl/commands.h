@@ -108,6 +108,6 @@ HM_MUST_CHECK int show_jemalloc_arenas(struct context *c, struct reply *r,
 /* "10 s", "at once", "never" */
 const char *decay_text(int64_t ms, char buf[SIZE_TEXT]);
 /* cmd_shell.c */
-command_fn cmd_set, cmd_echo, cmd_sleep, cmd_help, cmd_quit, cmd_source;
+command_fn cmd_set, cmd_echo, cmd_sleep, cmd_help, cmd_quit, cmd_source, cmd_attach;
 check_fn check_set, check_sleep;
 #endif

@@ -13,7 +13,7 @@
 #include "prof.h"
 #include "settings.h"
 
-#define MAX_BEFORE 16
+#define MAX_BEFORE 64
 
 struct matches {
 	const char *word; /* what is typed so far; not terminated */
@@ -21,6 +21,9 @@ struct matches {
 	char **out;
 	size_t n, max;
 };
+
+static void offer_kind(struct matches *m, enum completion kind, const struct complete_env *env,
+		       int *files);
 
 static void offer(struct matches *m, const char *text)
 {
@@ -72,6 +75,7 @@ static size_t typed_index(const char *s, size_t left)
 	return n == 0 && left >= 3 && strncmp(s, "all", 3) == 0 ? 3 : n;
 }
 
+/* Numbers of arenas are few, and behind one another where they are offered twice. */
 static void offer_once(struct matches *m, const char *text)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -80,14 +84,20 @@ static void offer_once(struct matches *m, const char *text)
 	offer(m, text);
 }
 
+static bool text_is_arenas(const char *text)
+{
+	return strcmp(text, "arena.") == 0 || strcmp(text, "stats.arenas.") == 0;
+}
+
 /*
  * A name of the table with the indices that are typed already: for "arena.0.pu" arena.<i>.purge is
  * arena.0.purge. Where the next index is still to be typed, the offer ends with it.
  */
-static void offer_indexed(struct matches *m, const char *name)
+static void offer_indexed(struct matches *m, const char *name, const struct complete_env *env)
 {
 	char text[128], full[160];
 	size_t used = 0;
+	bool known;
 
 	while (*name && used < sizeof(text) - 24) {
 		const char *typed = m->word + used;
@@ -111,22 +121,41 @@ static void offer_indexed(struct matches *m, const char *name)
 		offer(m, text);
 		return;
 	}
-	snprintf(full, sizeof(full), "%s%.*s.", text, m->len > used ? (int)(m->len - used) : 1,
-		 m->len > used ? m->word + used : "0");
-	if (m->len <= used || m->word[used] != 'a')
+	known = env->arenas && text_is_arenas(text);
+	for (size_t i = 0; known && i < env->arenas; i++) {
+		snprintf(full, sizeof(full), "%s%u.", text, env->arena[i]);
 		offer_once(m, full);
+	}
+	/* one that is typed may be right all the same */
+	if (m->len > used ? m->word[used] != 'a' : !known) {
+		snprintf(full, sizeof(full), "%s%.*s.", text,
+			 m->len > used ? (int)(m->len - used) : 1,
+			 m->len > used ? m->word + used : "0");
+		offer_once(m, full);
+	}
 	snprintf(full, sizeof(full), "%sall.", text);
 	offer_once(m, full);
 }
 
-static void offer_ctl(struct matches *m)
+static void offer_ctl(struct matches *m, const struct complete_env *env)
 {
 	size_t n;
 	const struct ctl_name *row = ctl_table(&n);
 
 	for (size_t i = 0; i < n; i++)
 		if (!row[i].forbidden)
-			offer_indexed(m, row[i].name);
+			offer_indexed(m, row[i].name, env);
+}
+
+/* Behind a name that takes true or false. */
+static void offer_ctl_value(struct matches *m, const char *name)
+{
+	const struct ctl_name *row = ctl_find(name);
+
+	if (row && row->type == CTL_BOOL && (row->access & CTL_WRITE)) {
+		offer(m, "true");
+		offer(m, "false");
+	}
 }
 
 static void offer_facts(struct matches *m)
@@ -154,56 +183,98 @@ static void offer_keys(struct matches *m)
 			offer(m, row[i].name);
 }
 
-static void offer_choices(struct matches *m, const char *const *words)
-{
-	for (; *words; words++)
-		offer(m, *words);
-}
-
-/* The words of "[dirty|muzzy] [all|INDEX]" that stand for themselves: those in small letters. */
-static void offer_usage(struct matches *m, const char *usage, size_t nth)
-{
-	char word[32];
-
-	while (nth-- && usage)
-		usage = strchr(usage, ' ') ? strchr(usage, ' ') + 1 : NULL;
-	while (usage && *usage && *usage != ' ') {
-		size_t n = strcspn(usage, "[]| ");
-
-		if (n && n < sizeof(word) && *usage >= 'a' && *usage <= 'z') {
-			memcpy(word, usage, n);
-			word[n] = '\0';
-			offer(m, word);
-		}
-		usage += n;
-		usage += strspn(usage, "[]|");
-	}
-}
-
-static void offer_values(struct matches *m, const char *key)
-{
-	static const char *const on_off[] = { "on", "off", NULL };
-	static const char *const colors[] = { "auto", "always", "never", NULL };
-	static const char *const vias[] = { "auto", "proxy", "direct", NULL };
-	const struct option_row *row = option_by_name(key, strlen(key), OPT_SET);
-
-	if (row && row->kind == OPT_BOOL)
-		offer_choices(m, on_off);
-	else if (row && row->kind == OPT_COLOR)
-		offer_choices(m, colors);
-	else if (row && row->kind == OPT_VIA)
-		offer_choices(m, vias);
-}
-
 static void offer_tids(struct matches *m, const struct complete_env *env)
 {
 	char tid[16];
 
-	for (size_t i = 0; i < env->n; i++) {
+	for (size_t i = 0; i < env->tids; i++) {
 		snprintf(tid, sizeof(tid), "%d", (int)env->tid[i]);
 		offer(m, tid);
 	}
-	offer(m, "all");
+}
+
+static void offer_arenas(struct matches *m, const struct complete_env *env)
+{
+	char number[16];
+
+	for (size_t i = 0; i < env->arenas; i++) {
+		snprintf(number, sizeof(number), "%u", env->arena[i]);
+		offer(m, number);
+	}
+}
+
+/* A name with a blank or a quote in it would be several words: that one has its pid. */
+static bool is_word(const char *name)
+{
+	return *name && !strpbrk(name, " \t;'\"\\$#");
+}
+
+/* Names; pids where a digit is typed. */
+static void offer_running(struct matches *m, const struct complete_env *env)
+{
+	bool number = m->len && m->word[0] >= '0' && m->word[0] <= '9';
+	char pid[16];
+
+	for (size_t i = 0; i < env->running_n; i++) {
+		snprintf(pid, sizeof(pid), "%d", (int)env->running[i].pid);
+		if (number)
+			offer(m, pid);
+		else if (is_word(env->running[i].comm))
+			offer_once(m, env->running[i].comm);
+	}
+}
+
+/*
+ * One word of a usage or what an option takes, as in "all|INDEX" or "auto|proxy|direct": small
+ * letters stand for themselves, these names for what there is.
+ */
+static void offer_meta(struct matches *m, const char *meta, size_t len,
+		       const struct complete_env *env, int *files)
+{
+	static const struct {
+		const char *name;
+		enum completion what;
+	} names[] = {
+		{ "FILE", COMPLETE_FILE },	 { "HEAP", COMPLETE_FILE },
+		{ "A", COMPLETE_FILE },		 { "EXPR", COMPLETE_FACT },
+		{ "COMMAND", COMPLETE_COMMAND }, { "TID", COMPLETE_TID },
+		{ "INDEX", COMPLETE_ARENA },
+	};
+	char word[32];
+
+	for (size_t n; len; meta += n, len -= n) {
+		n = strcspn(meta, "[]|.");
+		n = n > len ? len : n;
+		snprintf(word, sizeof(word), "%.*s", (int)n, meta);
+		if (n && word[0] >= 'a' && word[0] <= 'z')
+			offer(m, word);
+		for (size_t i = 0; n && i < sizeof(names) / sizeof(names[0]); i++)
+			if (strcmp(word, names[i].name) == 0)
+				offer_kind(m, names[i].what, env, files);
+		n += n < len;
+	}
+}
+
+/* The nth word of "[dirty|muzzy] [all|INDEX]". */
+static void offer_usage(struct matches *m, const char *usage, size_t nth,
+			const struct complete_env *env, int *files)
+{
+	while (nth-- && usage)
+		usage = strchr(usage, ' ') ? strchr(usage, ' ') + 1 : NULL;
+	if (usage)
+		offer_meta(m, usage, strcspn(usage, " "), env, files);
+}
+
+/* What `set KEY` takes, by the row's kind and what it says of its values. */
+static void offer_values(struct matches *m, const char *key, const struct complete_env *env)
+{
+	const struct option_row *row = option_by_name(key, strlen(key), OPT_SET);
+	int files;
+
+	if (row && row->kind == OPT_BOOL)
+		offer_meta(m, "on|off", strlen("on|off"), env, &files);
+	else if (row && row->meta)
+		offer_meta(m, row->meta, strlen(row->meta), env, &files);
 }
 
 /* What prof does, then the file that some of it take. */
@@ -216,41 +287,24 @@ static void offer_prof(struct matches *m, size_t nth, int *files)
 		offer(m, name);
 }
 
-/* The words of a command: nth counts those before the one in progress, without options. */
-static void offer_words(struct matches *m, const struct command *row, size_t nth, const char *last,
-			const struct complete_env *env, int *files)
+static void offer_kind(struct matches *m, enum completion kind, const struct complete_env *env,
+		       int *files)
 {
-	switch (row->completes) {
+	switch (kind) {
 	case COMPLETE_COMMAND:
-		if (nth == 0)
-			offer_commands(m);
-		break;
-	case COMPLETE_CTL:
-		if (nth == 0)
-			offer_ctl(m);
-		break;
-	case COMPLETE_MALLOPT:
-		if (nth == 0)
-			offer_mallopt(m);
-		break;
-	case COMPLETE_SET:
-		if (nth == 0)
-			offer_keys(m);
-		else if (nth == 1)
-			offer_values(m, last);
+		offer_commands(m);
 		break;
 	case COMPLETE_TID:
-		if (nth == 0)
-			offer_tids(m, env);
+		offer_tids(m, env);
 		break;
-	case COMPLETE_USAGE:
-		offer_usage(m, row->usage, nth);
+	case COMPLETE_ARENA:
+		offer_arenas(m, env);
 		break;
 	case COMPLETE_FACT:
 		offer_facts(m);
 		break;
-	case COMPLETE_PROF:
-		offer_prof(m, nth, files);
+	case COMPLETE_PROCESS:
+		offer_running(m, env);
 		break;
 	case COMPLETE_FILE:
 		*files = 1;
@@ -260,32 +314,114 @@ static void offer_words(struct matches *m, const struct command *row, size_t nth
 	}
 }
 
-/* The word before is an option of row that takes a file. */
-static bool wants_file(const struct command *row, const char *before)
+/* The words of a command: nth counts those before the one in progress, without options. */
+static void offer_words(struct matches *m, const struct command *row, size_t nth, const char *last,
+			const struct complete_env *env, int *files)
 {
-	int own = strncmp(before, "--", 2) == 0
-			  ? command_option(row, before + 2, strlen(before + 2))
-			  : -1;
+	switch (row->completes) {
+	case COMPLETE_COMMAND:
+	case COMPLETE_PROCESS:
+		if (nth == 0)
+			offer_kind(m, row->completes, env, files);
+		break;
+	case COMPLETE_CTL:
+		if (nth == 0)
+			offer_ctl(m, env);
+		else if (nth == 1)
+			offer_ctl_value(m, last);
+		break;
+	case COMPLETE_MALLOPT:
+		if (nth == 0)
+			offer_mallopt(m);
+		break;
+	case COMPLETE_SET:
+		if (nth == 0)
+			offer_keys(m);
+		else if (nth == 1)
+			offer_values(m, last, env);
+		break;
+	case COMPLETE_USAGE:
+		offer_usage(m, row->usage, nth, env, files);
+		break;
+	case COMPLETE_PROF:
+		offer_prof(m, nth, files);
+		break;
+	default:
+		offer_kind(m, row->completes, env, files);
+		break;
+	}
+}
 
-	return own >= 0 && row->options[own].meta && strcmp(row->options[own].meta, "FILE") == 0;
+/* What the option before the word takes: its own or one that any command has; NULL: no such option,
+ * or it takes nothing. */
+static const char *value_wanted(const struct command *row, const char *before)
+{
+	const struct option_row *common;
+	int own;
+
+	if (strncmp(before, "--", 2) != 0)
+		return NULL;
+	own = command_option(row, before + 2, strlen(before + 2));
+	if (own >= 0)
+		return row->options[own].meta;
+	common = option_by_name(before + 2, strlen(before + 2), OPT_LINE);
+	return common ? common->meta : NULL;
+}
+
+/* Where a command of its own begins: behind `then`. */
+static size_t inner_command(const struct command *row, char **before, size_t n)
+{
+	if (row && (row->flags & CMD_PREFIX))
+		for (size_t i = 1; i < n; i++)
+			if (strcmp(before[i], "then") == 0)
+				return i + 1;
+	return 0;
 }
 
 static void complete_command(struct matches *m, char **before, size_t n,
 			     const struct complete_env *env, int *files)
 {
 	const struct command *row = command_find(before[0]);
-	size_t words = 0;
+	size_t words = 0, inner = inner_command(row, before, n);
+	const char *value;
 
+	while (inner && inner < n) {
+		before += inner;
+		n -= inner;
+		row = command_find(before[0]);
+		inner = inner_command(row, before, n);
+	}
+	if (inner) {
+		offer_commands(m);
+		return;
+	}
 	if (!row)
 		return;
 	for (size_t i = 1; i < n; i++)
 		words += before[i][0] != '-';
-	if (wants_file(row, before[n - 1]))
-		*files = 1;
+	value = value_wanted(row, before[n - 1]);
+	if (value)
+		offer_meta(m, value, strlen(value), env, files);
 	else if (m->len && m->word[0] == '-')
 		offer_options(m, row);
 	else
 		offer_words(m, row, words, before[n - 1], env, files);
+}
+
+enum completion complete_about(const char *line, size_t cursor)
+{
+	char buf[1024], *before[MAX_BEFORE];
+	size_t start,
+		n = grammar_before(line, cursor, buf, sizeof(buf), before, MAX_BEFORE, &start);
+	const struct command *row = n ? command_find(before[0]) : NULL;
+	size_t inner;
+
+	while ((inner = inner_command(row, before, n)) && inner < n) {
+		memmove(before, before + inner, (n - inner) * sizeof(*before));
+		n -= inner;
+		row = command_find(before[0]);
+	}
+	return row ? row->completes : COMPLETE_COMMAND;
 }
 
 size_t complete(const char *line, size_t cursor, const struct complete_env *env, char **out,

@@ -4,11 +4,21 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What completion knows of the target; n may be 0. */
+#include "command.h"
+#include "targets.h"
+
+/* What completion knows of the target and of what else runs; each n may be 0. */
 struct complete_env {
 	const pid_t *tid;
-	size_t n;
+	size_t tids;
+	const struct running *running;
+	size_t running_n;
+	const unsigned *arena; /* numbers of jemalloc's */
+	size_t arenas;
 };
+
+/* What the word that ends at cursor is about, so that only that has to be looked up. Pure. */
+enum completion complete_about(const char *line, size_t cursor);
 
 /*
  * Candidates for the word that ends at cursor in line, as malloc'ed strings behind one another,

@@ -41,7 +41,9 @@ int context_process(struct context *c, struct process **out, struct diag *d)
 {
 	int err = 0;
 
-	if (!c->process) {
+	if (c->ended) {
+		err = context_ended(c, d);
+	} else if (!c->process) {
 		err = open_process(c, d);
 	} else if (!target_alive(&c->process->t)) {
 		err = target_gone(&c->process->t, d);
@@ -55,6 +57,40 @@ int context_process(struct context *c, struct process **out, struct diag *d)
 		return err;
 	snprintf(c->process->only, sizeof(c->process->only), "%s", c->set.allocator);
 	return allocator_choice_check(c->process, d);
+}
+
+int context_ended(const struct context *c, struct diag *d)
+{
+	return diag_fail(d, -ESRCH, HM_GONE, "gone",
+			 "`attach NAME|PID` goes on with another process",
+			 "process %d (%s) has ended", (int)c->pid, c->comm);
+}
+
+int context_attach(struct context *c, pid_t pid, bool named, struct diag *d)
+{
+	struct session_opts o = session_options(&c->set);
+	struct process *p;
+	int err;
+
+	/* our own thread in it would be seen as another's */
+	if (c->process && c->pid == pid)
+		(void)context_end(c); /* it has told its error */
+	err = process_open(pid, &o, &p, d);
+	if (err)
+		return err;
+	(void)context_end(c);
+	c->process = p;
+	c->pid = pid;
+	c->vars.pid = pid;
+	snprintf(c->comm, sizeof(c->comm), "%s", p->t.comm);
+	c->name = named ? c->comm : NULL;
+	c->loaded = NULL;
+	c->ended = false;
+	memset(&c->trim, 0, sizeof(c->trim));
+	memset(&c->prof, 0, sizeof(c->prof));
+	c->rate_known = false;
+	c->arenas = 0;
+	return 0;
 }
 
 static bool same_options(const struct session_opts *a, const struct session_opts *b)

@@ -23,6 +23,8 @@ struct origin {
 	unsigned line; /* 0: none */
 };
 
+#define CONTEXT_ARENAS 256
+
 /* What commands run in: one target (or none), the settings, the sink. */
 struct context {
 	struct settings base;	     /* of the whole run; `set` changes these */
@@ -41,6 +43,7 @@ struct context {
 	struct origin origin;
 	struct grammar_vars vars;
 	bool interactive; /* a person types the commands */
+	bool ended;	  /* the process has; loaded is the last look at it, if there was one */
 	bool oneshot;	  /* nothing follows this command */
 	bool quit;
 	bool go_on;	       /* on-error continue: of the runbook that runs */
@@ -53,6 +56,9 @@ struct context {
 				   heap profiles, or has all samples forgotten */
 		struct timespec at;
 	} prof;
+	/* numbers of jemalloc's arenas, as it has told last: for completion */
+	unsigned arena[CONTEXT_ARENAS];
+	size_t arenas;
 	bool rate_known; /* `watch` has counted minor faults before it, */
 	double rate;	 /* so many a second */
 };
@@ -62,6 +68,13 @@ struct context {
  * process_open says. It stays open until context_end.
  */
 HM_MUST_CHECK int context_process(struct context *c, struct process **out, struct diag *d);
+/*
+ * Goes on with another process: what was done to the one so far is ended first. Where pid cannot be
+ * opened, all stays as it is. named: it was given by its name, alone.
+ */
+HM_MUST_CHECK int context_attach(struct context *c, pid_t pid, bool named, struct diag *d);
+/* Fills d with exit 3, and that there is `attach`. Returns -ESRCH. */
+int context_ended(const struct context *c, struct diag *d);
 /* What a command starts from. One-way settings hold whoever made them. */
 struct settings context_settings(const struct context *c);
 /* Gives settings to the process; a session that was opened with others is ended. */

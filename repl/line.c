@@ -12,27 +12,28 @@
 #include "../agent/process.h"
 #include "../agent/snapshot.h"
 #include "../inject/stray.h"
-#include "../inject/threads.h"
 #include "../inject/usage.h"
-#include "complete.h"
 #include "history.h"
+#include "last_look.h"
+#include "line_complete.h"
 #include "prompt.h"
 #include "script.h"
 #include "signals.h"
 
-#define MAX_MATCHES 600
-#define POLL_MS	    1000 /* where there is no pidfd to wait for */
-#define STRAY_NS    20000000L
+#define POLL_MS	 1000 /* where there is no pidfd to wait for */
+#define STRAY_NS 20000000L
 
 enum woken { WOKEN_LINE, WOKEN_EOF, WOKEN_CANCEL, WOKEN_LEAVE, WOKEN_EXITED };
 
 struct shell {
 	struct context *c;
 	struct history *history;
-	char *line; /* what readline has just delivered */
-	bool done;  /* it has: a line, or the end of the input where line is NULL */
-	char *text; /* lines so far of a command that goes on */
-	bool eof;   /* a Ctrl-D that came while a command ran */
+	char *line;  /* what readline has just delivered */
+	bool done;   /* it has: a line, or the end of the input where line is NULL */
+	char *text;  /* lines so far of a command that goes on */
+	bool eof;    /* a Ctrl-D that came while a command ran */
+	char *typed; /* of a line that the process's end has interrupted */
+	struct last_look *last;
 };
 
 /* readline's callbacks carry no argument: the one shell there is. */
@@ -44,58 +45,6 @@ static void on_line(char *line)
 	shell->done = true;
 	/* At once: the terminal has to be as it was before a command writes to it. */
 	rl_callback_handler_remove();
-}
-
-/* ---- completion */
-
-struct choices {
-	char *v[MAX_MATCHES];
-	size_t n, next;
-};
-static struct choices choices;
-
-static char *next_choice(const char *text, int state)
-{
-	(void)text;
-	(void)state;
-	/* readline frees what it is given. */
-	return choices.next < choices.n ? choices.v[choices.next++] : NULL;
-}
-
-static void collect_choices(int *files)
-{
-	struct complete_env env = { 0 };
-	struct threads list = { 0 };
-	struct process *p = shell->c->process;
-	size_t start;
-	pid_t *tids = NULL;
-
-	if (p && threads_read(&p->t, &list, NULL) == 0)
-		tids = calloc(list.n + 1, sizeof(*tids));
-	for (size_t i = 0; tids && i < list.n; i++)
-		tids[env.n++] = list.v[i].tid;
-	env.tid = tids;
-	choices.next = 0;
-	choices.n = complete(rl_line_buffer, (size_t)rl_point, &env, choices.v, MAX_MATCHES, &start,
-			     files);
-	free(tids);
-	threads_free(&list);
-}
-
-static char **on_complete(const char *text, int start, int end)
-{
-	char **matches;
-	int files = 0;
-
-	(void)start;
-	(void)end;
-	collect_choices(&files);
-	/* Only where a file is wanted may readline go on to complete file names. */
-	rl_attempted_completion_over = !files;
-	matches = choices.n ? rl_completion_matches(text, next_choice) : NULL;
-	while (choices.next < choices.n)
-		free(choices.v[choices.next++]);
-	return matches;
 }
 
 /*
@@ -110,17 +59,29 @@ static int on_nul(int count, int key)
 	return 0;
 }
 
-static void setup_readline(void)
+/*
+ * Up and down look for lines that begin with what is typed, unless ~/.inputrc says otherwise: it is
+ * read after this, and what it binds stays. A terminal sends one or the other form.
+ */
+static void bind_keys(Keymap map)
 {
-	rl_bind_keyseq("\\C-@", on_nul);
+	rl_bind_keyseq_in_map("\\e[A", rl_history_search_backward, map);
+	rl_bind_keyseq_in_map("\\eOA", rl_history_search_backward, map);
+	rl_bind_keyseq_in_map("\\e[B", rl_history_search_forward, map);
+	rl_bind_keyseq_in_map("\\eOB", rl_history_search_forward, map);
+	rl_bind_keyseq_in_map("\\C-@", on_nul, map);
+}
+
+static void setup_readline(struct context *c)
+{
+	bind_keys(emacs_standard_keymap);
+	bind_keys(vi_insertion_keymap);
 	rl_readline_name = "heapmedic";
 	rl_instream = stdin;
 	rl_outstream = stderr; /* stdout is for data */
 	rl_catch_signals = 0;  /* signals.c has them */
 	rl_catch_sigwinch = 0;
-	rl_attempted_completion_function = on_complete;
-	rl_basic_word_break_characters = " \t;";
-	rl_completer_word_break_characters = " \t;";
+	line_complete_setup(c);
 }
 
 /* ---- waiting */
@@ -182,6 +143,23 @@ static bool wait_once(struct context *c, enum woken *why)
 	return false;
 }
 
+/* What was typed is there again at the next prompt. */
+static void keep_typed(struct shell *s, enum woken why)
+{
+	free(s->typed);
+	s->typed = why == WOKEN_EXITED && rl_end ? strdup(rl_line_buffer) : NULL;
+}
+
+static void give_typed(struct shell *s)
+{
+	if (s->typed) {
+		rl_insert_text(s->typed);
+		rl_redisplay();
+	}
+	free(s->typed);
+	s->typed = NULL;
+}
+
 /* Waits until a line is there or something else ends the wait. */
 static enum woken wait_line(struct shell *s)
 {
@@ -196,6 +174,7 @@ static enum woken wait_line(struct shell *s)
 			return WOKEN_CANCEL;
 		}
 		if (why != WOKEN_LINE) {
+			keep_typed(s, why);
 			rl_callback_handler_remove();
 			fputc('\n', stderr);
 			return why;
@@ -227,10 +206,11 @@ static void make_prompt(const struct shell *s, char *buf, size_t size)
 		snprintf(buf, size, "> ");
 		return;
 	}
+	prompt.ended = s->c->ended;
 	if (s->c->loaded) {
 		prompt.rss = s->c->loaded->look.memory.usage.rss;
 		prompt.saved = true;
-	} else {
+	} else if (p) {
 		if (usage_rss(&p->t, &prompt.rss))
 			prompt.rss = 0;
 		prompt.proxy = p->session && session_is_proxy(p->session);
@@ -248,6 +228,7 @@ static enum woken read_line(struct shell *s, char **line)
 	s->line = NULL;
 	s->done = false;
 	rl_callback_handler_install(prompt, on_line);
+	give_typed(s);
 	do {
 		why = wait_line(s);
 		if (why == WOKEN_CANCEL && s->text) {
@@ -297,42 +278,35 @@ static void run_line(struct shell *s, const char *line, enum hm_exit *last)
 	signals_rearm();
 }
 
-static void say_goodbye(struct shell *s, enum woken why)
+/* One turn: a prompt, a line, what it says. False where the person leaves. */
+static bool turn(struct shell *s, enum hm_exit *last)
 {
-	if (why == WOKEN_EXITED)
-		context_note(s->c, "%s (pid %d) has exited", s->c->comm, (int)s->c->pid);
-	else if (why == WOKEN_EOF && isatty(STDERR_FILENO))
-		fputc('\n', stderr);
-}
+	char *line = NULL;
+	enum woken why;
 
-static enum hm_exit loop(struct shell *s)
-{
-	enum hm_exit last = HM_OK;
-	enum woken why = WOKEN_LINE;
-
-	while (!s->c->quit && !s->c->sink->write_error) {
-		char *line = NULL;
-
-		why = read_line(s, &line);
-		if (why == WOKEN_CANCEL) {
-			free(s->text);
-			s->text = NULL;
-			continue;
-		}
-		if (why != WOKEN_LINE)
-			break;
-		run_line(s, line, &last);
-		free(line);
+	if (target_has_exited(s->c))
+		last_look_use(s->last, s->c);
+	last_look_take(s->last, s->c);
+	why = read_line(s, &line);
+	if (why == WOKEN_LINE)
+		run_line(s, line, last);
+	free(line);
+	if (why == WOKEN_CANCEL) {
+		free(s->text);
+		s->text = NULL;
 	}
-	say_goodbye(s, why);
-	return last;
+	if (why == WOKEN_EXITED)
+		last_look_use(s->last, s->c);
+	if (why == WOKEN_EOF && isatty(STDERR_FILENO))
+		fputc('\n', stderr);
+	return why != WOKEN_EOF && why != WOKEN_LEAVE;
 }
 
 enum hm_exit line_shell(struct context *c)
 {
 	struct shell s = { .c = c };
 	struct process *p;
-	enum hm_exit code;
+	enum hm_exit code = HM_OK;
 	struct diag d;
 
 	diag_clear(&d);
@@ -343,10 +317,16 @@ enum hm_exit line_shell(struct context *c)
 	}
 	c->interactive = true;
 	shell = &s;
-	setup_readline();
+	setup_readline(c);
 	s.history = history_open();
-	code = loop(&s);
+	s.last = last_look_new();
+	while (!c->quit && !c->sink->write_error && turn(&s, &code))
+		;
 	history_close(s.history);
+	if (c->ended)
+		c->loaded = NULL;
+	last_look_free(s.last);
+	free(s.typed);
 	free(s.text);
 	shell = NULL;
 	return code;

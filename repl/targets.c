@@ -208,6 +208,51 @@ static void drop_ended(struct list *l)
 		l->n = kept;
 }
 
+static bool running_read(int dirfd, const char *entry, struct running *out)
+{
+	int fd = openat(dirfd, entry, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char *text = NULL;
+	size_t len = 0;
+	bool ok = fd >= 0 && has_memory(fd) && proc_read(fd, "comm", 4096, &text, &len) == 0;
+
+	if (ok)
+		escape_copy(out->comm, sizeof(out->comm), text, strcspn(text, "\n"));
+	free(text);
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
+int targets_running(struct running **out, size_t *n)
+{
+	DIR *dir = opendir("/proc");
+	struct running one, *v = NULL;
+	struct dirent *e;
+	size_t cap = 0;
+
+	*n = 0;
+	*out = NULL;
+	if (!dir)
+		return errno ? -errno : -EIO;
+	while ((e = readdir(dir)) != NULL) {
+		if (!pid_parse(e->d_name, &one.pid) || one.pid == getpid() ||
+		    !running_read(dirfd(dir), e->d_name, &one))
+			continue;
+		if (*n == cap) {
+			struct running *grown = realloc(v, (cap + 256) * sizeof(*v));
+
+			if (!grown)
+				break; /* those that there are */
+			v = grown;
+			cap += 256;
+		}
+		v[(*n)++] = one;
+	}
+	closedir(dir);
+	*out = v;
+	return 0;
+}
+
 /* Adds the matching processes of /proc other than ourselves, in the order of their numbers. */
 static int scan(enum selector_kind kind, const char *what, struct list *out, size_t *found)
 {

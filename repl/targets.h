@@ -22,6 +22,15 @@ struct selector {
 HM_MUST_CHECK int targets_resolve(const struct selector *v, size_t n, pid_t **out, size_t *count,
 				  struct diag *d);
 
+/* A process that could be one. */
+struct running {
+	pid_t pid;
+	char comm[64]; /* control characters escaped */
+};
+/* All that have memory of their own, other than ourselves, as /proc lists them: for completion.
+ * *out is the caller's to free. */
+HM_MUST_CHECK int targets_running(struct running **out, size_t *n);
+
 /*
  * Pure: does the text of /proc/PID/cgroup place the process in group or below? group is absolute
  * and has no slash at its end, except "/" itself.

@@ -47,9 +47,18 @@ int view_arenas(struct context *c, struct glibc_arenas *own, const struct glibc_
 		     : glibc_arenas_none(c->process, d);
 }
 
+static void note_arenas(struct context *c, const struct jemalloc_arenas *a)
+{
+	c->arenas = 0;
+	for (size_t i = 0; i < a->n && c->arenas < CONTEXT_ARENAS; i++)
+		c->arena[c->arenas++] = a->v[i].index;
+}
+
 int view_jemalloc(struct context *c, const struct allocator *a, struct jemalloc_arenas *own,
 		  const struct jemalloc_arenas **out, struct diag *d)
 {
+	int err;
+
 	if (c->loaded) {
 		*out = &c->loaded->jemalloc_arenas;
 		return (*out)->n ? 0 : jemalloc_arenas_unasked(c->loaded->look.jemalloc_unasked, d);
@@ -57,7 +66,10 @@ int view_jemalloc(struct context *c, const struct allocator *a, struct jemalloc_
 	*out = own;
 	if (c->set.passive || !a)
 		return jemalloc_arenas_unasked(LOOK_NOT_ASKED, d);
-	return jemalloc_arenas_read(c->process, a, own, d);
+	err = jemalloc_arenas_read(c->process, a, own, d);
+	if (!err)
+		note_arenas(c, own);
+	return err;
 }
 
 const struct allocators *view_allocators(const struct context *c)

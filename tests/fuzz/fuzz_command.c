@@ -80,7 +80,7 @@ static void parse(const char *text, size_t size)
 static void offer(const char *line, size_t cursor)
 {
 	const pid_t tids[] = { 12, 345 };
-	const struct complete_env env = { tids, 2 };
+	const struct complete_env env = { .tid = tids, .tids = 2 };
 	char *out[OFFERS];
 	size_t start, n;
 	int files;

@@ -20,10 +20,24 @@ struct found {
 	int files;
 };
 
+static bool with_arenas;
+
 static void find(struct found *f, const char *line)
 {
 	static const pid_t tids[] = { 4711, 4713, 99 };
-	const struct complete_env env = { .tid = tids, .n = 3 };
+	static const unsigned arenas[] = { 0, 7 };
+	static const struct running running[] = { { 4711, "redis-server" },
+						  { 4712, "redis-server" },
+						  { 12, "tmux: server" },
+						  { 1, "init" } };
+	const struct complete_env env = {
+		.tid = tids,
+		.tids = 3,
+		.arena = with_arenas ? arenas : NULL,
+		.arenas = with_arenas ? 2 : 0,
+		.running = running,
+		.running_n = 4,
+	};
 
 	memset(f, 0, sizeof(*f));
 	f->n = complete(line, strlen(line), &env, f->v, MAX, &f->start, &f->files);
@@ -71,6 +85,7 @@ Test(complete, commands)
 	expect("check; tri", "trim");
 	expect("  che", "check");
 	expect("exi", "exit");
+	expect("on-error ", "continue stop");
 	expect("xyz", "");
 	cr_expect(offers("", "check"));
 	cr_expect(offers("help ", "mallctl"));
@@ -106,6 +121,57 @@ Test(complete, names_of_the_allocators)
 	expect("mallopt M_ARENA_M", "M_ARENA_MAX");
 	expect("mallopt M_ARENA_MAX ", "");
 	expect("mallctl stats.allocated sta", "");
+	expect("mallctl background_thread ", "true false");
+	expect("mallctl stats.allocated ", "");
+}
+
+/* Once jemalloc has told which there are. */
+Test(complete, arenas_that_there_are)
+{
+	with_arenas = true;
+	expect("purge ", "all 0 7");
+	expect("purge 7", "7");
+	expect("decay dirty ", "all 0 7 default");
+	expect("decay dirty all ", "off");
+	expect("mallctl arena.", "arena.0. arena.7. arena.all.");
+	expect("mallctl arena.7", "arena.7.");
+	expect("mallctl arena.5.dirty", "arena.5.dirty_decay_ms");
+	expect("mallctl stats.arenas.7.bins.", "stats.arenas.7.bins.0. stats.arenas.7.bins.all.");
+}
+
+Test(complete, processes)
+{
+	expect("attach re", "redis-server");
+	expect("attach ", "redis-server init");
+	expect("attach 47", "4711 4712");
+	expect("attach redis-server ", "");
+	cr_expect_eq(complete_about("attach x", 8), COMPLETE_PROCESS);
+	cr_expect_eq(complete_about("when rss > 1 then bt ", 21), COMPLETE_USAGE);
+	cr_expect_eq(complete_about("att", 3), COMPLETE_COMMAND);
+}
+
+Test(complete, what_an_option_takes)
+{
+	struct found f;
+
+	expect("trim --via ", "auto proxy direct");
+	expect("trim --thread 47", "4711 4713");
+	expect("guard --when glibc.tri", "glibc.trimmable glibc.trim_threshold");
+	expect("guard --do tri", "trim");
+	expect("guard --every ", "");
+	expect("trim --dry-run --mi", "--min-yield");
+	find(&f, "prof export x --file ");
+	cr_expect(f.files);
+	found_free(&f);
+}
+
+Test(complete, the_command_behind_then)
+{
+	expect("when rss > 1 then tri", "trim");
+	expect("when rss > 1 then trim --mi", "--min-yield");
+	expect("when rss > 1 then when swap > 1 then pu", "purge");
+	expect("when glibc.tri", "glibc.trimmable glibc.trim_threshold");
+	expect("require rss > 1 and glibc.tri", "glibc.trimmable glibc.trim_threshold");
 }
 
 Test(complete, what_prof_does)

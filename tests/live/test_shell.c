@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* The shell as a person has it, on a terminal. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "terminal.h"
+#include "victim.h"
+
+static struct terminal t;
+static struct state state;
+
+static void start(pid_t pid, const char *option, const char *env)
+{
+	char number[16];
+	const struct terminal_plan plan = {
+		.args = { "-p", number, option },
+		.env = { env },
+	};
+
+	snprintf(number, sizeof(number), "%d", pid);
+	terminal_start_plan(&t, &plan);
+	terminal_expect(&t, "> ");
+}
+
+/* ---- the target ends */
+
+Test(shell, the_target_exits_while_nothing_is_typed)
+{
+	struct victim v;
+	char line[100];
+
+	victim_start_named(&v, "retained", "2", "10");
+	start(v.pid, NULL, NULL);
+	terminal_type(&t, "tri");
+	terminal_expect(&t, "tri");
+	victim_kill(&v);
+	snprintf(line, sizeof(line), "retained (pid %d) was killed by signal 9 (SIGKILL)", v.pid);
+	terminal_expect(&t, line);
+	terminal_expect(&t, "is kept: diagnose, maps");
+	terminal_expect(&t, "attach NAME|PID");
+	/* what was typed is still there */
+	terminal_expect(&t, " exited> tri");
+	terminal_type(&t, "m\r");
+	snprintf(line, sizeof(line), "process %d (retained) has ended; next: `attach NAME|PID`",
+		 v.pid);
+	terminal_expect(&t, line);
+	terminal_type(&t, "maps\r");
+	terminal_expect(&t, "as of ");
+	terminal_expect(&t, ", before it exited");
+	terminal_expect(&t, "glibc-arena");
+	terminal_type(&t, "arenas\r");
+	terminal_expect(&t, "trim_threshold");
+	terminal_type(&t, "threads\r");
+	terminal_expect(&t, "TCACHE");
+	terminal_type(&t, "facts glibc.trimmable\r");
+	terminal_expect(&t, "before it exited");
+	terminal_type(&t, "diagnose\r");
+	terminal_expect(&t, "OWNER");
+	terminal_type(&t, "stats\r");
+	terminal_expect(&t, "has ended");
+	/* the code of the last command */
+	terminal_type(&t, "\004");
+	terminal_end(&t, 3);
+}
+
+Test(shell, json_of_an_ended_process_says_so)
+{
+	struct victim v;
+
+	victim_start_named(&v, "retained", "2", "10");
+	start(v.pid, "--json", NULL);
+	victim_kill(&v);
+	terminal_expect(&t, " exited> ");
+	terminal_type(&t, "facts rss\r");
+	terminal_expect(&t, "\"code\":\"process-ended\"");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+}
+
+/* ---- attach */
+
+Test(shell, attach_goes_on_with_another_process)
+{
+	struct victim a, b;
+	char line[100];
+
+	victim_start_named(&a, "eight", NULL, NULL);
+	victim_start_named(&b, "retained", "2", "10");
+	state_take(&a, &state);
+	start(a.pid, "--read-only", NULL);
+	/* our thread is in it */
+	terminal_type(&t, "stats\r");
+	terminal_expect(&t, " proxy> ");
+	terminal_type(&t, "attach 2147483647\r");
+	terminal_expect(&t, "no process");
+	snprintf(line, sizeof(line), "eight:%d ", a.pid);
+	terminal_expect(&t, line);
+	snprintf(line, sizeof(line), "attach %d\r", b.pid);
+	terminal_type(&t, line);
+	snprintf(line, sizeof(line), "retained:%d ", b.pid);
+	terminal_expect(&t, line);
+	/* and no more when it has gone on */
+	state_same(&a, &state, STATE_EXACT);
+	terminal_type(&t, "trim\r");
+	terminal_expect(&t, "which --read-only refuses");
+	terminal_type(&t, "maps\r");
+	terminal_expect(&t, "glibc-arena");
+	terminal_type(&t, "attach 1\r");
+	terminal_type(&t, "\004");
+	terminal_await(&t, "\1never\1");
+	close(t.fd);
+	victim_stop(&a);
+	victim_stop(&b);
+}
+
+Test(shell, attach_by_name_after_the_end)
+{
+	struct victim a, b;
+	char line[100];
+
+	victim_start_named(&a, "retained", "2", "10");
+	victim_start_named(&b, "pulse", NULL, NULL);
+	start(a.pid, NULL, NULL);
+	victim_kill(&a);
+	terminal_expect(&t, " exited> ");
+	snprintf(line, sizeof(line), "attach %d\r", b.pid);
+	terminal_type(&t, line);
+	snprintf(line, sizeof(line), "pulse:%d ", b.pid);
+	terminal_expect(&t, line);
+	terminal_type(&t, "check\r");
+	terminal_expect(&t, "candidate");
+	terminal_type(&t, "attach no-such-name-here\r");
+	terminal_expect(&t, "no process is named");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 3);
+	victim_kill(&b);
+}
+
+Test(shell, attach_is_not_for_runbooks)
+{
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	run(&r, v.pid, "attach", "1", NULL);
+	run_expect(&r, 2);
+	cr_expect_not_null(strstr(r.err, "attach is for the shell"), "%s", r.err);
+	run_free(&r);
+	victim_stop(&v);
+}

@@ -165,9 +165,9 @@ live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims
 torture: $(PROG) $(BUILD)/heapmedic-fault $(TORTURE_BIN) victims
 	@TORTURE=full $(RUN) $(TORTURE_BIN)
 
-# The same on processes of other releases, other versions of glibc; what these need of their own is built there.
+# The same on processes of other releases, other versions of glibc and jemalloc; what these need of their own is built there.
 # ROOTS="bullseye sid" takes only these, ROOT_TESTS="live/test_agree" only this program.
-ROOT_TESTS := $(addprefix live/test_,agree arenas broken diagnose look maps predict snapshot survive watch) torture/test_kill
+ROOT_TESTS := $(addprefix live/test_,agree arenas broken diagnose find_jemalloc jemalloc look maps predict prof snapshot survive watch) torture/test_kill
 test-roots test-glibcs: $(PROG) $(BUILD)/heapmedic-fault $(ROOT_TESTS:%=$(BUILD)/tests/%)
 	@HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) scripts/test-roots.sh $(BUILD) $(ROOT_TESTS:%=$(BUILD)/tests/%)
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Usage: test-roots.sh BUILD TEST-PROGRAM...
 #
-# Runs live tests on victims of other Debian releases: 11, 12, 13 and sid, each with its own compiler and glibc in a root of its own
-# below BUILD/roots, made by debootstrap when it is not there yet. Root only. $ROOTS chooses the releases. The last line is
+# Runs live tests on victims of other Debian releases: 11, 12, 13 and sid, each with its own compiler, glibc and jemalloc in a root
+# of its own below BUILD/roots, made by debootstrap when it is not there yet. Root only. $ROOTS chooses the releases. The last line is
 # 'N passed, N failed, N skipped' over all of them.
 set -u
 
@@ -24,10 +24,12 @@ trap 'rm -f "$log"' EXIT
 
 "$here/install-deps.sh" roots || exit 1
 
+packages=gcc,libc6-dev,make,pkg-config,libjemalloc2,libjemalloc-dev
+
 make_root() { # RELEASE DIRECTORY
-	[ ! -e "$2/.complete" ] || return 0
+	[ "$(cat "$2/.complete" 2>/dev/null)" != $packages ] || return 0
 	rm -rf "$2"
-	debootstrap --variant=minbase --include=gcc,libc6-dev "$1" "$2" >"$log" 2>&1 && touch "$2/.complete" && return 0
+	debootstrap --variant=minbase --include=$packages "$1" "$2" >"$log" 2>&1 && echo $packages >"$2/.complete" && return 0
 	tail -n 5 "$log" >&2
 	return 1
 }
@@ -48,6 +50,7 @@ build_victims() { # ROOT
 	done
 	for source in "$1"/src/*.c; do
 		name=$(basename "$source" .c)
+		[ "$name" != sampled ] && [ "$name" != profiled ] || continue
 		build "$1" "$name" "$name" || return 1
 	done
 	build "$1" static eight -static && build "$1" shapesstatic shapes -static && build "$1" cachedstatic cached -static || return 1
@@ -55,7 +58,14 @@ build_victims() { # ROOT
 	for name in pthread_attr_{init,setstack,setdetachstate,destroy} malloc_{stats,info,trim}; do
 		callable+=" -Wl,-u,$name"
 	done
-	build "$1" threadstatic shapes "$callable"
+	build "$1" threadstatic shapes "$callable" && build_jemalloc "$1"
+}
+
+# Those with jemalloc, as the Makefile does it.
+build_jemalloc() { # ROOT
+	mkdir -p "$1/src/tests" && cp -p Makefile "$1/src/" && cp -pr tests/victims "$1/src/tests/" || return 1
+	chroot "$1" make -s -C /src BUILD=/src/build VICTIMS=/victims VICTIM_FLAGS='-std=gnu11 -O2 -g -D_GNU_SOURCE -pthread' \
+		/victims/{jemlinked,sampled,profiled,jem-{static,nopie,whole,hidden,rust,bare,host},jem-{hidden,exported,stripped,symbolic,plain,liar}.so}
 }
 
 for release in ${ROOTS:-bullseye bookworm trixie sid}; do
@@ -70,8 +80,9 @@ for release in ${ROOTS:-bullseye bookworm trixie sid}; do
 	fi
 	mkdir -p "$root/dev/shm"
 	mount --bind /proc "$root/proc" && mount -t tmpfs shm "$root/dev/shm" || exit 1
-	echo "ready after $((SECONDS - begun)) s, glibc $(chroot "$root" dpkg-query -W -f "\${Version}" libc6)"
-	VICTIM_ROOT=$(realpath "$root") VICTIMS=/victims "$here/run-tests.sh" "$build" "$@" >"$log" 2>&1
+	jemalloc=$(chroot "$root" dpkg-query -W -f "\${source:Upstream-Version}" libjemalloc2)
+	echo "ready after $((SECONDS - begun)) s, glibc $(chroot "$root" dpkg-query -W -f "\${Version}" libc6), jemalloc $jemalloc"
+	VICTIM_JEMALLOC=$jemalloc VICTIM_ROOT=$(realpath "$root") VICTIMS=/victims "$here/run-tests.sh" "$build" "$@" >"$log" 2>&1
 	rc=$?
 	cat "$log"
 	umount "$root/proc" "$root/dev/shm"

@@ -97,19 +97,28 @@ static size_t read_some(int fd, char *buf, size_t size, int ms)
 	return (size_t)n;
 }
 
-/* A root of another release has the victims that need nothing but its libc, and no other program.
- */
+/* A root of another release has the victims that need its libc and its jemalloc, and no other
+ * program or library. */
 static bool is_in_root(const struct victim_plan *plan)
 {
 	const char *root = getenv("VICTIM_ROOT");
+	const char *env = plan->env ? plan->env : "";
 	char path[2 * PATH_MAX];
 
 	if (!root)
 		return true;
-	if (plan->argv[0][0] != '@' || (plan->env && !strncmp(plan->env, "LD_PRELOAD=", 11)))
+	if (plan->argv[0][0] != '@' ||
+	    (!strncmp(env, "LD_PRELOAD=", 11) && strcmp(env, "LD_PRELOAD=libjemalloc.so.2") != 0))
 		return false;
 	snprintf(path, sizeof(path), "%s%s", root, victim_path(plan->argv[0] + 1));
 	return access(path, X_OK) == 0;
+}
+
+const char *victim_jemalloc(void)
+{
+	const char *version = getenv("VICTIM_JEMALLOC");
+
+	return version ? version : "5.3.0";
 }
 
 void victim_start(struct victim *v, const struct victim_plan *plan)

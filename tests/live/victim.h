@@ -40,6 +40,8 @@ void victim_kill(struct victim *v);
 long victim_settle(struct victim *v);
 /* Waits for its end and requires this exit status. */
 void victim_wait_exit(struct victim *v, int status);
+/* The version of jemalloc that victims have: of Debian 12, or that of their root. */
+const char *victim_jemalloc(void);
 /* The path of a built victim, in a static buffer. */
 const char *victim_path(const char *name);
 

@@ -320,6 +320,31 @@ static int run(struct process *p, const struct allocator *a, uint64_t fn, const 
 	return code ? refused(p, a, row, name, !read && value, code, got, d) : rc;
 }
 
+/* A purge or decay of an arena that is not there is nothing to jemalloc, which then says that it
+ * was done. */
+static int check_arena(struct process *p, const struct allocator *a, const struct ctl_name *row,
+		       const char *full, struct diag *d)
+{
+	static const char prefix[] = "arena.";
+	char name[NAME_SIZE];
+	struct ctl_ask ask = { .name = name, .row = ctl_find("arena.<i>.initialized") };
+	struct ctl_fresh fresh;
+	unsigned long index;
+	int rc;
+
+	if (row->type != CTL_VOID || strncmp(full, prefix, sizeof(prefix) - 1) != 0)
+		return 0;
+	index = strtoul(full + sizeof(prefix) - 1, NULL, 10);
+	if (index == JEMALLOC_ARENAS_ALL)
+		return 0;
+	snprintf(name, sizeof(name), "arena.%lu.initialized", index);
+	rc = jemalloc_ask(p, a, &ask, 1, &fresh, d);
+	/* before 5.0 there is no such name */
+	if (rc || ask.rc || ask.value.b)
+		return rc;
+	return jemalloc_refused(a, full, false, EFAULT, d);
+}
+
 int jemalloc_ctl_at(struct process *p, const struct allocator *a, const char *name,
 		    const struct ctl_name *row, const struct ctl_value *value,
 		    struct ctl_value *old, struct ctl_value *now, struct ctl_fresh *fresh,
@@ -353,6 +378,8 @@ int jemalloc_ctl_at(struct process *p, const struct allocator *a, const char *na
 		rc = process_session(p, d);
 	if (!rc)
 		rc = name_resolve(p, a, &path, name, full, d);
+	if (!rc)
+		rc = check_arena(p, a, row, full, d);
 	if (!rc)
 		rc = run(p, a, fn, full, row, value, old, now, fresh, d);
 	if (rc && p->session)

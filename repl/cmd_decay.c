@@ -93,6 +93,8 @@ static const enum jemalloc_figure decay_figure[DECAY_KINDS] = {
 	[DECAY_DIRTY] = JEM_DIRTY_DECAY, [DECAY_MUZZY] = JEM_MUZZY_DECAY
 };
 
+#define TIME_WIDTH 8
+
 /* One line of what stands there; index -1: the default. */
 static void show_times(struct context *c, struct reply *r, const struct decay_args *args,
 		       int64_t index, bool huge, const int64_t ms[DECAY_KINDS],
@@ -100,6 +102,7 @@ static void show_times(struct context *c, struct reply *r, const struct decay_ar
 {
 	json_t *o = json_object();
 	char text[SIZE_TEXT];
+	int pad = 0; /* written late, so that nothing trails */
 
 	if (!c->set.json && index < 0)
 		fprintf(c->sink->out, "%-9s", "default");
@@ -112,14 +115,18 @@ static void show_times(struct context *c, struct reply *r, const struct decay_ar
 
 		if (!args->kinds[k])
 			continue;
-		if (!c->set.json)
-			fprintf(c->sink->out, "  %s %-8s", word,
-				known[k] ? decay_text(ms[k], text) : "-");
+		if (!c->set.json) {
+			const char *time = known[k] ? decay_text(ms[k], text) : "-";
+
+			fprintf(c->sink->out, "%*s  %s %s", pad, "", word, time);
+			pad = strlen(time) < TIME_WIDTH ? TIME_WIDTH - (int)strlen(time) : 0;
+		}
 		snprintf(text, sizeof(text), "%s_ms", word);
 		reply_member(r, o, text, known[k] ? json_integer(ms[k]) : json_null());
 	}
 	if (!c->set.json)
-		fputs(huge ? "  huge: its pages go back at once by design\n" : "\n", c->sink->out);
+		fprintf(c->sink->out, "%*s%s\n", huge ? pad : 0, "",
+			huge ? "  huge: its pages go back at once by design" : "");
 	reply_member(r, o, "huge", json_boolean(huge));
 	if (index < 0)
 		reply_set(r, "default", o);
@@ -201,6 +208,12 @@ static void tell_rows(struct context *c, struct reply *r, const struct decay_cha
 	}
 }
 
+static json_t *old_json(const struct decay_row *row)
+{
+	return row->known ? json_integer(row->old) : json_null();
+}
+
+/* old and new of the whole are those of the default, of one arena those of the arena. */
 static void rows_json(struct reply *r, const struct decay_change *change)
 {
 	json_t *list = json_array();
@@ -211,7 +224,7 @@ static void rows_json(struct reply *r, const struct decay_change *change)
 
 		if (row->index >= 0)
 			reply_member(r, o, "index", json_integer(row->index));
-		reply_member(r, o, "old", row->known ? json_integer(row->old) : json_null());
+		reply_member(r, o, "old", old_json(row));
 		reply_member(r, o, "new",
 			     row->rc || row->left ? json_null() : json_integer(change->ms));
 		reply_member(r, o, "huge", json_boolean(row->huge));
@@ -221,6 +234,7 @@ static void rows_json(struct reply *r, const struct decay_change *change)
 			r->failed = true;
 	}
 	reply_set(r, "kind", json_string(decay_kind_name(change->kind)));
+	reply_set(r, "old", change->n ? old_json(&change->v[0]) : json_null());
 	reply_set(r, "new", json_integer(change->ms));
 	reply_set(r, "arenas", list);
 }
@@ -235,6 +249,7 @@ static int plan_decay(struct context *c, struct reply *r, const struct decay_arg
 	if (c->set.json) {
 		reply_set(r, "dry_run", json_true());
 		reply_set(r, "kind", json_string(decay_kind_name(args->kind)));
+		reply_set(r, "old", json_null());
 		reply_set(r, "new", json_integer(args->ms));
 	} else {
 		fprintf(c->sink->out, "would set %s of %s to %s, nothing was done\n",
@@ -266,7 +281,7 @@ int cmd_decay(struct context *c, const struct args *a, struct reply *r, struct d
 	tell_rows(c, r, &change);
 	if (c->set.json) {
 		rows_json(r, &change);
-		effect_json(r, &change.effect, false);
+		effect_json(r, &change.effect, NULL);
 	} else {
 		effect_line(c, &change.effect);
 	}

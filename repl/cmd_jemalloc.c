@@ -76,7 +76,7 @@ int cmd_purge(struct context *c, const struct args *a, struct reply *r, struct d
 	if (err)
 		return err;
 	if (c->set.json) {
-		effect_json(r, &e, true);
+		effect_json(r, &e, jemalloc);
 		return 0;
 	}
 	effect_line(c, &e);

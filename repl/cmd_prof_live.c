@@ -110,8 +110,8 @@ static int off_again(struct context *c, struct reply *r, const struct allocator 
 	return err == -EOPNOTSUPP ? 0 : err;
 }
 
-static int sample_until(struct context *c, const struct allocator *jemalloc, uint64_t end,
-			struct diag *d)
+static int sample_for(struct context *c, const struct allocator *jemalloc, uint64_t begun,
+		      uint64_t ns, struct diag *d)
 {
 	char time[SIZE_TEXT];
 	bool was;
@@ -119,11 +119,11 @@ static int sample_until(struct context *c, const struct allocator *jemalloc, uin
 
 	if (err)
 		return err;
-	context_note(c, "sampling for %s; Ctrl-C ends it sooner",
-		     time_format(end - clock_now(), time));
+	context_note(c, "sampling for %s; Ctrl-C ends it sooner", time_format(ns, time));
 	context_park(c);
-	return nap_until(end, c->process->t.pidfd) == NAP_EXITED ? target_gone(&c->process->t, d)
-								 : 0;
+	return nap_until(begun + ns, c->process->t.pidfd) == NAP_EXITED
+		       ? target_gone(&c->process->t, d)
+		       : 0;
 }
 
 static void answer_for(struct context *c, struct reply *r, uint64_t ns)
@@ -148,7 +148,7 @@ static int on_for(struct context *c, struct reply *r, const struct allocator *je
 
 	if (err)
 		return err;
-	err = sample_until(c, jemalloc, begun + ns, d);
+	err = sample_for(c, jemalloc, begun, ns, d);
 	if (err != -ESRCH) {
 		int off = off_again(c, r, jemalloc, err ? &second : d);
 

@@ -46,11 +46,6 @@ static const char *planned_call(const struct allocator *a, uint64_t pad, char *b
 	return buf;
 }
 
-static json_t *predicted_json(const struct prediction *p)
-{
-	return p->known ? json_u64(p->bytes) : json_null();
-}
-
 /* What to know about a prediction, and about memory that is free and yet not returned. */
 static void tell_prediction(struct context *c, struct reply *r, const struct prediction *p)
 {
@@ -202,28 +197,8 @@ static int trim_plan(struct context *c, struct reply *r, uint64_t pad, struct di
 	return err;
 }
 
-static json_t *part_json(struct reply *r, const struct trim_part *p)
-{
-	json_t *o = json_object();
-
-	reply_member(r, o, "name", json_text(p->name, strlen(p->name)));
-	reply_member(r, o, "version", json_text(p->version, strlen(p->version)));
-	reply_member(r, o, "file", json_text(p->file, strlen(p->file)));
-	reply_member(r, o, "call", json_text(p->call, strlen(p->call)));
-	reply_member(r, o, "rc", json_integer(p->rc));
-	reply_member(r, o, "duration_us", json_u64(p->duration_ns / 1000));
-	reply_member(r, o, "predicted_bytes", predicted_json(&p->predicted));
-	reply_member(r, o, "returned_bytes", json_integer(p->returned_bytes));
-	return o;
-}
-
 static void trim_json(struct reply *r, const struct trim_report *t)
 {
-	json_t *parts = json_array();
-
-	for (size_t i = 0; i < t->parts; i++)
-		if (json_array_append_new(parts, part_json(r, &t->part[i])))
-			r->failed = true;
 	reply_set(r, "rss_before_bytes", json_u64(t->before.rss));
 	reply_set(r, "rss_after_bytes", json_u64(t->after.rss));
 	reply_set(r, "swap_before_bytes", json_u64(t->before.swap));
@@ -233,7 +208,7 @@ static void trim_json(struct reply *r, const struct trim_report *t)
 	reply_set(r, "minflt_delta", json_u64(t->minflt_delta));
 	reply_set(r, "via", json_string(t->via ? t->via : ""));
 	reply_set(r, "held", held_json(r, &t->held));
-	reply_set(r, "allocators", parts);
+	reply_set(r, "allocators", parts_json(r, t->part, t->parts));
 }
 
 static void trim_line(const struct context *c, const struct trim_report *t)

@@ -53,6 +53,36 @@ void swap_line(const struct context *c, const struct usage *before, const struct
 			text_size_fine(now, after->swap, raw));
 }
 
+json_t *predicted_json(const struct prediction *p)
+{
+	return p->known ? json_u64(p->bytes) : json_null();
+}
+
+static json_t *part_json(struct reply *r, const struct trim_part *p)
+{
+	json_t *o = json_object();
+
+	reply_member(r, o, "name", json_text(p->name, strlen(p->name)));
+	reply_member(r, o, "version", json_text(p->version, strlen(p->version)));
+	reply_member(r, o, "file", json_text(p->file, strlen(p->file)));
+	reply_member(r, o, "call", json_text(p->call, strlen(p->call)));
+	reply_member(r, o, "rc", json_integer(p->rc));
+	reply_member(r, o, "duration_us", json_u64(p->duration_ns / 1000));
+	reply_member(r, o, "predicted_bytes", predicted_json(&p->predicted));
+	reply_member(r, o, "returned_bytes", json_integer(p->returned_bytes));
+	return o;
+}
+
+json_t *parts_json(struct reply *r, const struct trim_part *v, size_t n)
+{
+	json_t *parts = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(parts, part_json(r, &v[i])))
+			r->failed = true;
+	return parts;
+}
+
 /* What jemalloc had unused before the call, with memory behind it: 5.0 and later know both. */
 static bool unused(const struct jemalloc_effect *e, int64_t *bytes)
 {
@@ -140,10 +170,28 @@ static void add_books(struct reply *r, const struct jemalloc_effect *e)
 	reply_set(r, "jemalloc", o);
 }
 
-void effect_json(struct reply *r, const struct jemalloc_effect *e, bool with_books)
+/* A purge is a trim of one allocator. */
+static void purge_json(struct reply *r, const struct jemalloc_effect *e, const struct allocator *a)
 {
+	struct trim_part part = { .duration_ns = e->duration_ns,
+				  .returned_bytes = e->returned_bytes };
 	int64_t free;
 
+	part.predicted.known = unused(e, &free);
+	part.predicted.bytes = part.predicted.known ? (uint64_t)free : 0;
+	snprintf(part.name, sizeof(part.name), "%s", a->ops->name);
+	snprintf(part.version, sizeof(part.version), "%s", a->version);
+	snprintf(part.file, sizeof(part.file), "%s", a->file);
+	snprintf(part.call, sizeof(part.call), "%s", e->call);
+	reply_set(r, "predicted_bytes", predicted_json(&part.predicted));
+	reply_set(r, "call", json_string(e->call));
+	reply_set(r, "duration_us", json_u64(e->duration_ns / 1000));
+	reply_set(r, "allocators", parts_json(r, &part, 1));
+	add_books(r, e);
+}
+
+void effect_json(struct reply *r, const struct jemalloc_effect *e, const struct allocator *purged)
+{
 	reply_set(r, "rss_before_bytes", json_u64(e->before.rss));
 	reply_set(r, "rss_after_bytes", json_u64(e->after.rss));
 	reply_set(r, "swap_before_bytes", json_u64(e->before.swap));
@@ -154,11 +202,6 @@ void effect_json(struct reply *r, const struct jemalloc_effect *e, bool with_boo
 	reply_set(r, "minflt_delta", json_u64(e->minflt_delta));
 	reply_set(r, "via", json_string(e->via ? e->via : ""));
 	reply_set(r, "held", held_json(r, &e->held));
-	if (with_books) {
-		reply_set(r, "predicted_bytes",
-			  unused(e, &free) ? json_integer(free) : json_null());
-		reply_set(r, "call", json_string(e->call));
-		reply_set(r, "duration_us", json_u64(e->duration_ns / 1000));
-		add_books(r, e);
-	}
+	if (purged)
+		purge_json(r, e, purged);
 }

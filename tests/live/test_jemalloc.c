@@ -437,6 +437,13 @@ Test(jemalloc, refusals_say_why, .timeout = 120)
 	snprintf(name, sizeof(name), "arena.%lld.dirty_decay_ms", unused_arena(v.pid));
 	refused(v.pid, name, NULL, 1, "mallctl-no-arena", "not initialised");
 	refused(v.pid, name, "1", 1, "mallctl-no-arena", "not initialised");
+	/* jemalloc itself says of these that they are done */
+	snprintf(name, sizeof(name), "arena.%lld.purge", unused_arena(v.pid));
+	refused(v.pid, name, NULL, 1, "mallctl-no-arena", "not initialised");
+	snprintf(name, sizeof(name), "arena.%lld.decay", unused_arena(v.pid));
+	refused(v.pid, name, NULL, 1, "mallctl-no-arena", "not initialised");
+	json_decref(ask(v.pid, "mallctl", 0, "arena.0.decay", NULL, NULL));
+	json_decref(ask(v.pid, "mallctl", 0, "arena.all.decay", NULL, NULL));
 	snprintf(name, sizeof(name), "arena.%lld.initialized", unused_arena(v.pid));
 	o = ask(v.pid, "mallctl", 0, name, NULL, NULL);
 	cr_assert_not(json_bool(o, "result.value"));
@@ -484,6 +491,19 @@ static void try_purge(const struct victim_plan *plan)
 	cr_assert_geq(json_int(o, "result.jemalloc.retained.after"),
 		      json_int(o, "result.jemalloc.retained.before"));
 	cr_assert_str_eq(json_text(o, "result.call"), "arena.4096.purge");
+	/* the keys of a trim */
+	cr_assert_eq(json_array_size(json_at(o, "result.allocators")), 1);
+	cr_assert_str_eq(json_text(o, "result.allocators.0.name"), "jemalloc");
+	cr_assert_str_eq(json_text(o, "result.allocators.0.version"), victim_jemalloc());
+	cr_assert_eq(json_text(o, "result.allocators.0.file")[0], '/');
+	cr_assert_str_eq(json_text(o, "result.allocators.0.call"), "arena.4096.purge");
+	cr_assert_eq(json_int(o, "result.allocators.0.rc"), 0);
+	cr_assert_eq(json_int(o, "result.allocators.0.returned_bytes"),
+		     json_int(o, "result.returned_bytes"));
+	cr_assert_eq(json_int(o, "result.allocators.0.predicted_bytes"),
+		     json_int(o, "result.predicted_bytes"));
+	cr_assert_eq(json_int(o, "result.allocators.0.duration_us"),
+		     json_int(o, "result.duration_us"));
 	json_decref(o);
 	cr_assert_lt(1024 * proc_number(v.pid, "smaps_rollup", "Rss:"), rss - dirty / 2);
 	/* as text, with nothing left to return */
@@ -546,6 +566,7 @@ Test(jemalloc, decay_of_all_arenas, .timeout = 120)
 {
 	long long huge_index;
 	struct victim v;
+	struct run r;
 	json_t *o, *now, *row;
 	char text[16];
 	size_t i, n;
@@ -568,6 +589,8 @@ Test(jemalloc, decay_of_all_arenas, .timeout = 120)
 	cr_assert(json_warned(o, "huge-arena-left"));
 	cr_assert_eq(json_int(o, "result.default.old"), 10000);
 	cr_assert_eq(json_int(o, "result.default.new"), 1500);
+	cr_assert_eq(json_int(o, "result.old"), 10000);
+	cr_assert_eq(json_int(o, "result.new"), 1500);
 	cr_assert_eq(json_array_size(json_at(o, "result.arenas")), n);
 	json_array_foreach(json_at(o, "result.arenas"), i, row)
 	{
@@ -591,11 +614,20 @@ Test(jemalloc, decay_of_all_arenas, .timeout = 120)
 	snprintf(text, sizeof(text), "%lld", huge_index);
 	o = ask(v.pid, "decay", 0, "dirty", text, "2s");
 	cr_assert(json_warned(o, "huge-arena"));
+	cr_assert_eq(json_int(o, "result.old"), 0);
 	json_decref(o);
 	now = ask(v.pid, "decay", 0, "dirty", text, NULL);
 	cr_assert_eq(json_int(row_of(now, huge_index), "dirty_ms"), 2000);
 	cr_assert_eq(json_array_size(json_at(now, "result.arenas")), 1);
 	json_decref(now);
+
+	/* as text, and nothing trails */
+	run(&r, v.pid, "decay", NULL);
+	run_expect(&r, 0);
+	cr_assert_not_null(strstr(r.out, "default    dirty 1500 ms   muzzy at once\n"), "%s",
+			   r.out);
+	cr_assert_null(strstr(r.out, " \n"), "%s", r.out);
+	run_free(&r);
 
 	/* the default alone; off is never */
 	o = ask(v.pid, "decay", 0, "muzzy", "default", "off");

@@ -391,6 +391,11 @@ Test(prof, on_for_in_a_single_thread_says_what_a_kill_costs)
 	json_t *o;
 
 	start(&v, READY, "0", NULL, NULL);
+	/* as long as was asked for, not a moment less */
+	run(&r, v.pid, "prof", "on", "--for", "100ms", NULL);
+	run_expect(&r, 0);
+	cr_assert_not_null(strstr(r.err, "sampling for 100 ms;"), "%s", r.err);
+	run_free(&r);
 	run(&r, v.pid, "--json", "prof", "on", "--for", "100ms", NULL);
 	run_expect(&r, 0);
 	o = run_json(&r, 0, v.pid, "prof");

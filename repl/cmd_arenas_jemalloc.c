@@ -10,6 +10,7 @@
 
 #define ROWS_SHOWN 20
 #define ORIGIN	   "called"
+#define INDENT	   2 /* of a note that goes on below */
 
 /* ---- text */
 
@@ -23,7 +24,9 @@ static const struct column columns[] = {
 static const enum jemalloc_figure figures[] = { JEM_ALLOCATED, JEM_ACTIVE,   JEM_DIRTY, JEM_MUZZY,
 						JEM_RETAINED,  JEM_METADATA, JEM_TCACHE };
 #define FIGURES (sizeof(figures) / sizeof(figures[0]))
-static const unsigned optional[] = { 7 /* TCACHE */, 6 /* METADATA */, 8 /* THREADS */ };
+/* `decay` and `mallctl` have them as well. */
+static const unsigned optional[] = { 7 /* TCACHE */, 6 /* METADATA */, 8 /* THREADS */,
+				     9 /* DECAY */,  5 /* RETAINED */, 4 /* MUZZY */ };
 
 const char *decay_text(int64_t ms, char buf[SIZE_TEXT])
 {
@@ -88,25 +91,26 @@ static bool has_huge(const struct jemalloc_arenas *a)
 
 static void print_notes(const struct context *c, const struct jemalloc_arenas *a)
 {
-	char size[SIZE_TEXT];
-	FILE *out = c->sink->out;
+	char size[SIZE_TEXT], text[256], huge[96] = "", epoch[48] = "";
 	int64_t dirty, muzzy;
 
 	if (jemalloc_figure(&a->total, JEM_DIRTY, &dirty)) {
 		(void)jemalloc_figure(&a->total, JEM_MUZZY, &muzzy);
-		fprintf(out,
-			"`purge` returns dirty and muzzy pages: %s; muzzy ones stay in RSS until "
-			"the kernel needs them, retained is address space without memory\n",
-			text_size(size, (uint64_t)(dirty + muzzy), c->set.bytes));
+		snprintf(text, sizeof(text),
+			 "`purge` returns dirty and muzzy pages: %s; muzzy ones stay in RSS until "
+			 "the kernel needs them, retained is address space without memory",
+			 text_size(size, (uint64_t)(dirty + muzzy), c->set.bytes));
+		sink_words(c->sink, INDENT, text);
 	}
-	fprintf(out, "%zu of %" PRIu64 " arenas are initialised", a->n, a->narenas);
 	if (a->threshold && has_huge(a))
-		fprintf(out, "; huge is for blocks of %s and more, its pages go back at once",
-			text_size(size, a->threshold, c->set.bytes));
+		snprintf(huge, sizeof(huge),
+			 "; huge is for blocks of %s and more, its pages go back at once",
+			 text_size(size, a->threshold, c->set.bytes));
 	if (a->fresh.known)
-		fprintf(out, " (" ORIGIN ", epoch %" PRIu64 ")\n", a->fresh.epoch);
-	else
-		fputs(" (" ORIGIN ")\n", out);
+		snprintf(epoch, sizeof(epoch), ", epoch %" PRIu64, a->fresh.epoch);
+	snprintf(text, sizeof(text), "%zu of %" PRIu64 " arenas are initialised%s (" ORIGIN "%s)",
+		 a->n, a->narenas, huge, epoch);
+	sink_words(c->sink, INDENT, text);
 }
 
 static int print_arenas(const struct context *c, const struct jemalloc_arenas *a, bool all,

@@ -126,6 +126,8 @@ int ctl_list(struct context *c, const struct args *a, struct reply *r, struct di
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 	int err = t ? 0 : diag_internal(d, -ENOMEM, "the table");
 
+	if (t)
+		table_flow(t);
 	if (!err)
 		err = list_source(c, r, &jemalloc, d);
 	if (!err && c->set.json)

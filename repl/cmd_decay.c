@@ -126,7 +126,7 @@ static void show_times(struct context *c, struct reply *r, const struct decay_ar
 	}
 	if (!c->set.json)
 		fprintf(c->sink->out, "%*s%s\n", huge ? pad : 0, "",
-			huge ? "  huge: its pages go back at once by design" : "");
+			huge ? "  huge: its pages go back at once" : "");
 	reply_member(r, o, "huge", json_boolean(huge));
 	if (index < 0)
 		reply_set(r, "default", o);

@@ -14,6 +14,8 @@
 #include "context.h"
 #include "effect_text.h"
 
+#define INDENT 2 /* of a line that goes on below */
+
 /* ---- words */
 
 /* "all" (JEMALLOC_ALL), or the number of an arena. */
@@ -154,6 +156,7 @@ static int show_threads(struct context *c, struct reply *r, const struct allocat
 	static const char *const names[] = { "background_thread", "max_background_threads",
 					     "stats.background_thread.num_threads" };
 	enum { ON, MOST, RUNNING, N };
+	char count[64] = "", text[192];
 	struct ctl_ask ask[N] = { 0 };
 	struct ctl_fresh fresh;
 	int err;
@@ -174,14 +177,15 @@ static int show_threads(struct context *c, struct reply *r, const struct allocat
 	reply_set(r, "running", ask[RUNNING].rc ? json_null() : json_u64(ask[RUNNING].value.u));
 	if (c->set.json)
 		return 0;
-	fprintf(c->sink->out, "background_thread %s", ask[ON].value.b ? "on" : "off");
 	if (!ask[RUNNING].rc && !ask[MOST].rc)
-		fprintf(c->sink->out, ", %" PRIu64 " running, at most %" PRIu64,
-			ask[RUNNING].value.u, ask[MOST].value.u);
-	fputs(ask[ON].value.b
-		      ? "\n"
-		      : "; unused pages go back only while the program allocates and frees\n",
-	      c->sink->out);
+		snprintf(count, sizeof(count), ", %" PRIu64 " running, at most %" PRIu64,
+			 ask[RUNNING].value.u, ask[MOST].value.u);
+	snprintf(text, sizeof(text), "background_thread %s%s%s", ask[ON].value.b ? "on" : "off",
+		 count,
+		 ask[ON].value.b
+			 ? ""
+			 : "; unused pages go back only while the program allocates and frees");
+	sink_words(c->sink, INDENT, text);
 	return 0;
 }
 

@@ -8,6 +8,8 @@
 #include "../agent/jemalloc_prof.h"
 #include "context.h"
 
+#define LABEL 17 /* columns before what is said */
+
 enum since { SINCE_UNKNOWN, SINCE_START, SINCE_SWITCH };
 
 static bool start_of(const struct process *p, struct timespec *at)
@@ -91,7 +93,7 @@ static void status_json(const struct context *c, struct reply *r, const struct p
 static void since_text(const struct context *c, const struct prof_state *s)
 {
 	struct timespec at = { 0 };
-	char time[32];
+	char time[32], text[128];
 	const char *what;
 
 	switch (since(c, s, &at)) {
@@ -106,21 +108,24 @@ static void since_text(const struct context *c, const struct prof_state *s)
 			"since            unknown: it was switched or reset at run time\n");
 		return;
 	}
-	fprintf(c->sink->out, "since            %s, %s\n", utc(&at, time), what);
+	snprintf(text, sizeof(text), "since            %s, %s", utc(&at, time), what);
+	sink_words(c->sink, LABEL, text);
 }
 
 static void dumps_text(const struct context *c, const struct prof_state *s)
 {
-	char size[SIZE_TEXT], every[64] = "";
+	char size[SIZE_TEXT], every[64] = "", text[192];
 	uint64_t bytes = s->known[PROF_INTERVAL] ? s->value[PROF_INTERVAL] : 0;
 
 	if (bytes)
 		snprintf(every, sizeof(every), " one per %s allocated",
 			 text_size(size, bytes, c->set.bytes));
-	if (bytes || prof_is(s, PROF_GDUMP) || prof_is(s, PROF_FINAL))
-		fprintf(c->sink->out, "writes by itself %s%s%s\n", every + (bytes ? 1 : 0),
-			prof_is(s, PROF_GDUMP) ? " at each new maximum" : "",
-			prof_is(s, PROF_FINAL) ? " at its end" : "");
+	if (!bytes && !prof_is(s, PROF_GDUMP) && !prof_is(s, PROF_FINAL))
+		return;
+	snprintf(text, sizeof(text), "writes by itself%s%s%s", every,
+		 prof_is(s, PROF_GDUMP) ? " at each new maximum" : "",
+		 prof_is(s, PROF_FINAL) ? " at its end" : "");
+	sink_words(c->sink, LABEL, text);
 }
 
 static void status_text(const struct context *c, const struct prof_state *s, const char *line)

@@ -124,11 +124,12 @@ static const struct {
 	{ JEM_MUZZY, "lazily free: in RSS until the kernel needs memory" },
 	{ JEM_RETAINED, "address space only, no memory" },
 };
-#define BOOKS (sizeof(books) / sizeof(books[0]))
+#define BOOK_WIDTH 10 /* of the words before the numbers */
+#define BOOKS	   (sizeof(books) / sizeof(books[0]))
 
 void effect_books(const struct context *c, const struct jemalloc_effect *e)
 {
-	char was[SIZE_TEXT], now[SIZE_TEXT];
+	char was[SIZE_TEXT], now[SIZE_TEXT], text[192];
 	bool raw = c->set.bytes;
 
 	for (size_t i = 0; i < BOOKS; i++) {
@@ -137,16 +138,19 @@ void effect_books(const struct context *c, const struct jemalloc_effect *e)
 		if (!jemalloc_figure(&e->was, books[i].figure, &a) ||
 		    !jemalloc_figure(&e->now, books[i].figure, &b))
 			continue;
-		fprintf(c->sink->out, "%-9s %s -> %s (%s)\n", jemalloc_figure_name(books[i].figure),
-			text_size(was, (uint64_t)a, raw), text_size(now, (uint64_t)b, raw),
-			books[i].meaning);
+		snprintf(text, sizeof(text), "%-9s %s -> %s (%s)",
+			 jemalloc_figure_name(books[i].figure), text_size(was, (uint64_t)a, raw),
+			 text_size(now, (uint64_t)b, raw), books[i].meaning);
+		sink_words(c->sink, BOOK_WIDTH, text);
 	}
-	if (e->before.lazyfree || e->after.lazyfree)
-		fprintf(c->sink->out,
-			"lazyfree  %s -> %s (as the kernel counts it; part of RSS, taken under "
-			"pressure)\n",
-			text_size(was, e->before.lazyfree, raw),
-			text_size(now, e->after.lazyfree, raw));
+	if (e->before.lazyfree || e->after.lazyfree) {
+		snprintf(text, sizeof(text),
+			 "lazyfree  %s -> %s (as the kernel counts it; part of RSS, taken under "
+			 "pressure)",
+			 text_size(was, e->before.lazyfree, raw),
+			 text_size(now, e->after.lazyfree, raw));
+		sink_words(c->sink, BOOK_WIDTH, text);
+	}
 	if (e->returned_bytes <= 0)
 		fputs("nothing to release: no resident page came back\n", c->sink->out);
 }

@@ -103,6 +103,43 @@ void sink_parts(const struct sink *s, const char *const *parts, size_t n)
 	}
 }
 
+/* A word that is longer than a line is cut. Returns where the line is then. */
+static size_t put_word(FILE *out, unsigned width, unsigned indent, size_t at, const char *word,
+		       size_t len)
+{
+	while (width > indent && at + len > width) {
+		size_t some = width - at;
+
+		fprintf(out, "%.*s\n%*s", (int)some, word, (int)indent, "");
+		word += some;
+		len -= some;
+		at = indent;
+	}
+	fprintf(out, "%.*s", (int)len, word);
+	return at + len;
+}
+
+void sink_words(const struct sink *s, unsigned indent, const char *text)
+{
+	unsigned width = sink_width(s);
+	size_t at = 0;
+
+	while (*text) {
+		size_t gap = strspn(text, " "), len = strcspn(text + gap, " ");
+
+		if (width && at && at + gap + len > width) {
+			fprintf(s->out, "\n%*s", (int)indent, "");
+			at = indent;
+		} else {
+			fprintf(s->out, "%*s", (int)gap, "");
+			at += gap;
+		}
+		at = put_word(s->out, width, indent, at, text + gap, len);
+		text += gap + len;
+	}
+	putc('\n', s->out);
+}
+
 void sink_text(FILE *out, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {

@@ -44,6 +44,9 @@ const char *sink_plain_err(const struct sink *s);
 unsigned sink_width(const struct sink *s);
 /* One line of parts with ", " between them; in a narrow terminal it goes on below, indented. */
 void sink_parts(const struct sink *s, const char *const *parts, size_t n);
+/* One line of text; in a narrow terminal it is broken between words, and goes on below with so many
+ * blanks before it. */
+void sink_words(const struct sink *s, unsigned indent, const char *text);
 
 /* Text of the target: control characters other than newline and tab, and bytes that are not
  * ASCII, come out escaped, so that no target can drive the operator's terminal. */
@@ -68,6 +71,9 @@ void table_row(struct table *t, const char *const *cells);
 /* Where the terminal is too narrow, columns are left out in this order until the table fits.
  * order must stay valid. */
 void table_optional(struct table *t, const unsigned *order, size_t n);
+/* Where it is still too narrow, each row becomes its cells one after another, and below them the
+ * last column, as lines of words. */
+void table_flow(struct table *t);
 /* -ENOMEM if a row is missing, else 0. Trailing blanks are never written. */
 HM_MUST_CHECK int table_print(const struct table *t, const struct sink *s);
 void table_free(struct table *t);

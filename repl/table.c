@@ -13,11 +13,13 @@ struct table {
 	size_t rows, cap;
 	const unsigned *optional; /* columns, the one to be left out first */
 	size_t optionals;
+	bool flow;
 	bool failed;
 };
 
 #define LEFT_OUT SIZE_MAX /* width of a column */
 #define GAP	 2U
+#define INDENT	 4U
 
 struct table *table_new(const struct column *columns, size_t n)
 {
@@ -84,6 +86,11 @@ void table_optional(struct table *t, const unsigned *order, size_t n)
 	t->optionals = n;
 }
 
+void table_flow(struct table *t)
+{
+	t->flow = true;
+}
+
 static size_t whole_width(const struct table *t, const size_t *width)
 {
 	size_t sum = 0;
@@ -119,10 +126,46 @@ static void print_line(const struct table *t, const size_t *width, const char *c
 	putc('\n', out);
 }
 
+/* One row as lines of words. */
+static int flow_line(const struct table *t, const char *const *text, const struct sink *s)
+{
+	size_t size = INDENT + 1, used = 0;
+	char *words;
+
+	for (size_t i = 0; i < t->n; i++)
+		size += strlen(text[i]) + GAP;
+	words = malloc(size);
+	if (!words)
+		return -ENOMEM;
+	*words = '\0';
+	for (size_t i = 0; i + 1 < t->n; i++)
+		if (*text[i])
+			used += (size_t)snprintf(words + used, size - used, "%*s%s",
+						 used ? (int)GAP : 0, "", text[i]);
+	if (used)
+		sink_words(s, INDENT, words);
+	snprintf(words, size, "%*s%s", (int)INDENT, "", text[t->n - 1]);
+	if (*text[t->n - 1])
+		sink_words(s, INDENT, words);
+	free(words);
+	return 0;
+}
+
+static int print_one(const struct table *t, const size_t *width, bool flow, const char *const *text,
+		     const struct sink *s)
+{
+	if (flow)
+		return flow_line(t, text, s);
+	print_line(t, width, text, s->out);
+	return 0;
+}
+
 int table_print(const struct table *t, const struct sink *s)
 {
 	size_t *width = calloc(t->n, sizeof(*width));
 	const char **line = calloc(t->n, sizeof(*line));
+	unsigned fit = sink_width(s);
+	bool flow = false;
 	int err = t->failed || !width || !line ? -ENOMEM : 0;
 
 	for (size_t i = 0; !err && i < t->n; i++) {
@@ -130,15 +173,16 @@ int table_print(const struct table *t, const struct sink *s)
 		line[i] = t->columns[i].title;
 	}
 	if (!err) {
-		leave_out(t, width, sink_width(s));
+		leave_out(t, width, fit);
+		flow = t->flow && fit && whole_width(t, width) > fit;
 		fputs(sink_paint(s, PAINT_HEAD), s->out);
-		print_line(t, width, line, s->out);
+		err = print_one(t, width, flow, line, s);
 		fputs(sink_plain(s), s->out);
 	}
 	for (size_t r = 0; !err && r < t->rows; r++) {
 		for (size_t i = 0; i < t->n; i++)
 			line[i] = cell(t, r, i);
-		print_line(t, width, line, s->out);
+		err = print_one(t, width, flow, line, s);
 	}
 	free(line);
 	free(width);

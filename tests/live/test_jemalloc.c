@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <pty.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -667,6 +670,80 @@ Test(jemalloc, decay_at_once_returns_pages, .timeout = 120)
 	cr_assert_eq(json_int(json_array_get(json_at(o, "result.values"), 0), "old"), 0);
 	cr_assert_eq(json_int(json_array_get(json_at(o, "result.values"), 0), "new"), 3000);
 	json_decref(o);
+	victim_stop(&v);
+}
+
+/* ---- in a terminal */
+
+#define COLUMNS 80
+
+/* What it says on a terminal of 80 columns. */
+static char *on_terminal(pid_t pid, const char *const *words)
+{
+	const struct winsize size = { .ws_row = 24, .ws_col = COLUMNS };
+	const char *argv[12] = { "heapmedic", "-p" }, *path = getenv("HEAPMEDIC");
+	size_t n = 3, used = 0, room = 1 << 20;
+	char number[16], *text = malloc(room);
+	ssize_t got;
+	int fd, status;
+	pid_t child;
+
+	snprintf(number, sizeof(number), "%d", (int)pid);
+	argv[2] = number;
+	for (; *words; words++)
+		argv[n++] = *words;
+	cr_assert_not_null(text);
+	child = forkpty(&fd, NULL, NULL, &size);
+	if (child == 0) {
+		setenv("NO_COLOR", "1", 1);
+		if (freopen("/dev/null", "we", stderr))
+			execv(path ? path : "./heapmedic", (char *const *)argv);
+		_exit(126);
+	}
+	cr_assert_gt(child, 0);
+	while (used < room - 1 && (got = read(fd, text + used, room - 1 - used)) > 0)
+		used += (size_t)got;
+	text[used] = '\0';
+	close(fd);
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(status, 0, "%s: %#x", *(words - 1), status);
+	return text;
+}
+
+Test(jemalloc, fits_a_terminal, .timeout = 120)
+{
+	static const struct {
+		const char *words[5], *has;
+	} cases[] = {
+		{ { "arenas" }, "initialised" },
+		{ { "--bytes", "arenas" }, "initialised" },
+		{ { "mallctl", "--list" }, "thread.tcache.flush" },
+		{ { "decay" }, "default" },
+		{ { "decay", "dirty", "all", "1ms" }, "rss" },
+		{ { "purge" }, "address space" },
+		{ { "trim" }, "rss" },
+		{ { "background_thread" }, "off" },
+		{ { "prof", "status" }, "since" },
+	};
+	static const struct victim_plan plan = {
+		.argv = { "@jemlinked", "2", "2", "16777216" },
+		.env = "MALLOC_CONF=prof:true,prof_active:false,prof_gdump:true,prof_final:false"
+	};
+	struct victim v;
+
+	victim_start(&v, &plan);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = on_terminal(v.pid, cases[i].words), *rest = text, *line;
+
+		cr_expect_not_null(strstr(text, cases[i].has), "%s: %s", cases[i].words[0], text);
+		while ((line = strsep(&rest, "\n"))) {
+			size_t len = strcspn(line, "\r");
+
+			cr_expect_leq(len, COLUMNS, "%s: %s", cases[i].words[0], line);
+			cr_expect(!len || line[len - 1] != ' ', "%s: %s", cases[i].words[0], line);
+		}
+		free(text);
+	}
 	victim_stop(&v);
 }
 

@@ -184,6 +184,55 @@ Test(sink, a_line_goes_on_below)
 	}
 }
 
+static void show_names(const struct sink *s)
+{
+	static const struct column columns[] = { { "NAME", false },
+						 { "VALUE", false },
+						 { "MEANING", false } };
+	struct table *t = table_new(columns, 3);
+
+	cr_assert_not_null(t);
+	table_flow(t);
+	table_row(t, (const char *const[]){ "opt.narenas", "8", "how many it makes" });
+	table_row(t, (const char *const[]){ "a", "0123456789abcdef0123456789", "" });
+	cr_assert_eq(table_print(t, s), 0);
+	table_free(t);
+}
+
+Test(sink, a_row_that_is_too_long_becomes_lines)
+{
+	static const struct {
+		unsigned short columns;
+		const char *want;
+	} cases[] = {
+		{ 0, "NAME         VALUE                       MEANING\n"
+		     "opt.narenas  8                           how many it makes\n"
+		     "a            0123456789abcdef0123456789\n" },
+		{ 58, "NAME         VALUE                       MEANING\n"
+		      "opt.narenas  8                           how many it makes\n"
+		      "a            0123456789abcdef0123456789\n" },
+		{ 57, "NAME  VALUE\n    MEANING\n"
+		      "opt.narenas  8\n    how many it makes\n"
+		      "a  0123456789abcdef0123456789\n" },
+		{ 17, "NAME  VALUE\n    MEANING\n"
+		      "opt.narenas  8\n    how many it\n    makes\n"
+		      "a\n    0123456789abc\n    def0123456789\n" },
+		{ 2, "NAME\n    VALUE\n    MEANING\n"
+		     "opt.narenas\n    8\n    how\n    many\n    it\n    makes\n"
+		     "a\n    0123456789abcdef0123456789\n" },
+	};
+	char got[512];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct screen x;
+
+		screen_begin(&x, cases[i].columns, COLOR_NEVER);
+		show_names(&x.s);
+		screen_end(&x, got, sizeof(got));
+		cr_expect_str_eq(got, cases[i].want, "%u columns: %s", cases[i].columns, got);
+	}
+}
+
 Test(sink, sizes)
 {
 	char buf[SIZE_TEXT];

@@ -31,6 +31,7 @@ needs() {
 	test) cat <<-END ;;
 		cmd g++ g++
 		cmd addr2line binutils
+		cmd dwz dwz
 		cmd xz xz-utils
 		pkg libcriterion-dev libcriterion-dev
 		cmd redis-server redis-server

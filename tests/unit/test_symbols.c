@@ -587,6 +587,109 @@ Test(symbols, without_places)
 	unload(&m);
 }
 
+/* ---- debug info that dwz has made smaller */
+
+/* All frames of both at each 16th byte of the code are the same; returns how many were inlined. */
+static size_t same_frames(struct loaded *l, struct loaded *m, uint64_t start, uint64_t end)
+{
+	struct symbol_frame f[FRAMES], g[FRAMES];
+	size_t inlined = 0, n = 0;
+	uint64_t *pc = calloc((size_t)(end - start), sizeof(*pc));
+
+	cr_assert(pc);
+	cr_assert_eq(l->bias, m->bias);
+	for (uint64_t at = start; at < end; at += 16)
+		pc[n++] = l->bias + at;
+	cr_assert_eq(symbols_prepare(l->s, pc, n, NULL), 0);
+	cr_assert_eq(symbols_prepare(m->s, pc, n, NULL), 0);
+	for (size_t k = 0; k < n; k++) {
+		size_t frames = symbols_find(l->s, pc[k], f, FRAMES);
+
+		cr_assert_eq(symbols_find(m->s, pc[k], g, FRAMES), frames);
+		for (size_t i = 0; i < frames; i++) {
+			const char *a = f[i].name ? f[i].name : "-";
+			const char *b = g[i].name ? g[i].name : "-";
+
+			cr_assert_str_eq(a, b);
+			cr_assert_eq(f[i].line, g[i].line, "%s: %u, %u", a, f[i].line, g[i].line);
+			cr_assert(!f[i].file == !g[i].file);
+			cr_assert(!f[i].file || !strcmp(f[i].file, g[i].file), "%s: %s, %s", a,
+				  f[i].file, g[i].file);
+			inlined += f[i].inlined && f[i].line;
+		}
+	}
+	free(pc);
+	return inlined;
+}
+
+/* `prog` is as `whole`, which is the same program before. */
+static void check_dwz(void)
+{
+	uint64_t start, end;
+	struct loaded l, m;
+
+	text_of("whole", &start, &end);
+	load(&l, "whole");
+	load_with(&m, "prog", open_here, NULL);
+	cr_assert_gt(same_frames(&l, &m, start, end), 30u);
+	cr_assert_eq(state_of(&m, NULL), SYMBOLS_LINES);
+	unload(&l);
+	unload(&m);
+}
+
+static const char *const dwarfs[] = { "-O2 -g -gdwarf-5", "-O2 -g -gdwarf-4" };
+
+Test(symbols, dwz_of_one_file)
+{
+	for (size_t i = 0; i < sizeof(dwarfs) / sizeof(dwarfs[0]); i++) {
+		build_cpp(dwarfs[i]);
+		cr_assert(tool_run(dir, "cp prog whole && dwz prog && ! cmp -s prog whole"),
+			  "dwz has failed, or is not there");
+		check_dwz();
+	}
+}
+
+#define DWZ_COMMON                                                                                 \
+	"mkdir -p debug/.dwz && rm -f common && "                                                  \
+	"dwz -m common -M /usr/lib/debug/.dwz/common.debug "
+#define HAS_LINK(file) "readelf -SW " file " | grep -q gnu_debugaltlink"
+
+/* What two files have in common is in a third one, whose place is below /usr/lib/debug/.dwz. */
+Test(symbols, dwz_with_a_common_file)
+{
+	for (size_t i = 0; i < sizeof(dwarfs) / sizeof(dwarfs[0]); i++) {
+		uint64_t at;
+		struct loaded l;
+
+		build_cpp(dwarfs[i]);
+		cr_assert(tool_run(dir, "cp prog whole && cp prog other && " DWZ_COMMON
+					"prog other && " HAS_LINK(
+						"prog") " && cp common debug/.dwz/common.debug"));
+		check_dwz();
+		/* without it, and with another one in its place, what is told is right as well */
+		at = address_of("prog", "main", NULL);
+		for (int k = 0; k < 2; k++) {
+			cr_assert(tool_run(dir, k ? "cp whole debug/.dwz/common.debug"
+						  : "rm debug/.dwz/common.debug"));
+			load_with(&l, "prog", open_here, NULL);
+			check_name(&l, at, "main");
+			unload(&l);
+		}
+	}
+}
+
+/* As distributions have it: debug files by build id, and what they have in common. */
+Test(symbols, dwz_of_debug_files)
+{
+	build_cpp("-O2 -g -Wl,--build-id");
+	cr_assert(tool_run(
+		dir, "cp prog whole && objcopy --only-keep-debug prog prog.debug && "
+		     "cp prog.debug other.debug && strip -s prog && " DWZ_COMMON
+		     "prog.debug other.debug && " HAS_LINK(
+			     "prog.debug") " && cp common debug/.dwz/common.debug && " BY_ID));
+	check_dwz();
+}
+
 /* Rust's names are as good as any other to an assembler. */
 Test(symbols, rust_names)
 {

@@ -39,8 +39,12 @@ override LDFLAGS += -fsanitize=address,undefined
 endif
 # Asked once, and only where something is compiled: `make clean` and `make install-deps` work without the libraries.
 LIB_CFLAGS = $(eval LIB_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS)))$(LIB_CFLAGS)
-LIBS = $(eval LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -liberty -lreadline -lm)$(LIBS)
-STATIC_LIBS = $(shell $(PKG_CONFIG) --static --libs $(PKGS)) -liberty -lreadline -ltinfo -llzma -lm
+# The HTTP server comes as an archive, always: as a library it loads GnuTLS, and each start of the program would take 40 ms longer.
+# What its objects name of GnuTLS, which nobody calls, is one function of ours.
+HTTP_A = $(shell $(PKG_CONFIG) --variable=libdir libmicrohttpd)/libmicrohttpd.a
+HTTP_LIBS = $(eval HTTP_LIBS := -Wl,-u,http_no_tls $(HTTP_A) $(shell nm -u $(HTTP_A) 2>/dev/null | sed -n 's/.* \(gnutls_[a-z0-9_]*\)$$/-Wl,--defsym=\1=http_no_tls/p' | sort -u))$(HTTP_LIBS)
+LIBS = $(eval LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) $(HTTP_LIBS) -liberty -lreadline -lm)$(LIBS)
+STATIC_LIBS = $(shell $(PKG_CONFIG) --static --libs $(PKGS)) $(HTTP_LIBS) -liberty -lreadline -ltinfo -llzma -lm
 
 LIB_SRC := $(sort $(wildcard inject/*.c agent/*.c)) $(filter-out repl/main.c,$(sort $(wildcard repl/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/inject/payload_blob.o

@@ -323,6 +323,29 @@ static const struct command rows[] = {
 			{ "guard --when 'rss > 3G' --clear 'rss < 2G' --do trim --every 1m --max 5", "with hysteresis, five times at most" } },
 	  .exits = { { HM_OK, "it was ended: by Ctrl-C, SIGTERM, --max or --for" },
 		     { HM_GONE, "the process has ended (with -p)" } } },
+	{ .name = "serve", .flags = CMD_PASSIVE | CMD_CALLS | CMD_NO_PROCESS | CMD_SELECTS, .usage = "OPTIONS", .check = check_serve, .effect = effect_serve, .run = cmd_serve,
+	  .options = { [SERVE_LISTEN] = { "listen", "ADDRESS:PORT", "where (127.0.0.1:9748; [::1]:9748; port 0: any)" },
+		       [SERVE_ANYWHERE] = { "listen-anywhere", NULL, "the address may be one that other hosts reach" },
+		       [SERVE_INTERVAL] = { "min-interval", "TIME", "give the same numbers again for so long (5s)" },
+		       [SERVE_JEMALLOC] = { "jemalloc", NULL, "ask jemalloc too, by calls" } },
+	  .help = "the metrics over HTTP, for Prometheus to fetch",
+	  .more = "/metrics is what `metrics` prints, of all processes that are named, found anew\n"
+		  "each time: a restart is followed. heapmedic_up is 0 where nobody is there; it\n"
+		  "starts then, too. /-/healthy answers as long as it runs. Nothing can be changed\n"
+		  "through it. SIGTERM and Ctrl-C end it, exit 0.\n"
+		  "\n"
+		  "Nobody is held or called, unless --jemalloc is given: then a thread of\n"
+		  "heapmedic's waits in each process that uses jemalloc until the next time (one\n"
+		  "with a single thread is asked on that). A process that refuses is asked again\n"
+		  "after 10 minutes.\n"
+		  "\n"
+		  "The heap is read as often as that takes less than a hundredth of one CPU\n"
+		  "(heapmedic_look_age_seconds says how old its numbers are), the RSS each time.\n"
+		  "One request is worked on at a time; 16 clients, 5 s and 16 KiB for each.\n",
+	  .examples = { { "heapmedic -n redis-server serve --jemalloc", "with the numbers of jemalloc" },
+			{ "heapmedic -n postgres -n nginx serve --listen '[::1]:9748'", "of several, on IPv6" } },
+	  .exits = { { HM_OK, "it was ended: by Ctrl-C or SIGTERM" },
+		     { HM_CALL_FAILED, "the address cannot be had" } } },
 	{ .name = "require", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL, .usage = "EXPR", .min = 1, .max = -1,
 	  .completes = COMPLETE_FACT, .check = check_require, .effect = effect_require, .run = cmd_require,
 	  .help = "go on only if a condition holds; exit 7 if not",

@@ -20,6 +20,7 @@ enum { CHECK_HOLD };
 enum { WATCH_AFTER_TRIM };
 enum { SNAPSHOT_FORCE };
 enum { GUARD_WHEN, GUARD_DO, GUARD_CLEAR, GUARD_EVERY, GUARD_COOLDOWN, GUARD_MAX, GUARD_FOR };
+enum { SERVE_LISTEN, SERVE_ANYWHERE, SERVE_INTERVAL, SERVE_JEMALLOC };
 enum { PROF_FOR, PROF_FILE, PROF_CUM, PROF_RAW, PROF_MANGLED, PROF_FORCE };
 
 /* cmd_look.c */
@@ -70,6 +71,10 @@ command_fn cmd_metrics;
 /* cmd_guard.c */
 command_fn cmd_guard;
 check_fn check_guard;
+/* cmd_serve.c */
+command_fn cmd_serve;
+check_fn check_serve;
+unsigned effect_serve(const struct args *a);
 /* cmd_control.c */
 command_fn cmd_require, cmd_when, cmd_on_error;
 check_fn check_require, check_when, check_on_error;

@@ -14,6 +14,7 @@
 struct metrics;
 struct process;
 struct reply;
+struct selector;
 struct snapshot;
 struct written;
 
@@ -31,15 +32,17 @@ struct context {
 	struct settings set;	     /* of the command that runs: base and its own options */
 	const struct settings *over; /* in place of base: options behind `source`; NULL: none */
 	struct sink *sink;
-	struct audit *audit;	       /* NULL: none */
-	pid_t pid;		       /* 0: no target */
-	const char *name;	       /* it was given by this name (-n), alone; NULL: otherwise */
-	struct metrics *metrics;       /* where they are gathered, of several; NULL: of one */
-	struct written *written;       /* files, for all targets of the run; NULL: none */
-	size_t targets;		       /* that the commands are run on, one after another */
-	struct process *process;       /* NULL until a command needs it */
-	const struct snapshot *loaded; /* in place of a process; NULL: none */
-	char comm[64];		       /* of the process, once it was open */
+	struct audit *audit; /* NULL: none */
+	pid_t pid;	     /* 0: no target */
+	const char *name;    /* it was given by this name (-n), alone; NULL: otherwise */
+	const struct selector *selector; /* for a command that finds its processes itself, */
+	size_t selectors;		 /* so many; 0: it is one of those in pid */
+	struct metrics *metrics;	 /* where they are gathered, of several; NULL: of one */
+	struct written *written;	 /* files, for all targets of the run; NULL: none */
+	size_t targets;			 /* that the commands are run on, one after another */
+	struct process *process;	 /* NULL until a command needs it */
+	const struct snapshot *loaded;	 /* in place of a process; NULL: none */
+	char comm[64];			 /* of the process, once it was open */
 	struct origin origin;
 	struct grammar_vars vars;
 	bool interactive; /* a person types the commands */

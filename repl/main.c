@@ -132,6 +132,14 @@ static void print_heading(const struct job *j, pid_t pid)
 		sink_plain(&j->sink));
 }
 
+/* Its processes come and go while it runs: nobody is looked up before. */
+static bool selects(const struct options *o)
+{
+	const struct command *row = o->words && !o->file ? command_find(o->word[0]) : NULL;
+
+	return row && (row->flags & CMD_SELECTS);
+}
+
 static enum hm_exit work_on(struct job *j, pid_t pid)
 {
 	struct context c;
@@ -141,6 +149,10 @@ static enum hm_exit work_on(struct job *j, pid_t pid)
 	c.targets = j->targets;
 	c.metrics = j->targets > 1 ? &j->metrics : NULL;
 	c.written = &j->written;
+	if (selects(&j->o)) {
+		c.selector = j->o.target;
+		c.selectors = j->o.targets;
+	}
 	if (j->o.targets == 1 && j->o.target[0].kind == SELECT_NAME)
 		c.name = j->o.target[0].text;
 	print_heading(j, pid);
@@ -195,7 +207,8 @@ static enum hm_exit run(struct job *j)
 
 	diag_clear(&d);
 	if (signals_setup(&d) ||
-	    targets_resolve(j->o.target, j->o.targets, &pid, &j->targets, &d) ||
+	    (!selects(&j->o) &&
+	     targets_resolve(j->o.target, j->o.targets, &pid, &j->targets, &d)) ||
 	    check_stdin(j, &d) || (j->o.load && snapshot_load(j->o.load, &j->loaded, &d)) ||
 	    (j->o.audit && audit_open(j->o.audit, &j->audit, &d)))
 		code = fail(j, &d);

@@ -49,8 +49,7 @@ static void family_name(const struct fact_info *info, char buf[64])
 			*p = '_';
 }
 
-/* In a label's value a backslash, a quote and a newline are escaped. */
-static void put_value(FILE *out, const char *text)
+void metrics_label(FILE *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '\\' || *text == '"')
@@ -62,14 +61,19 @@ static void put_value(FILE *out, const char *text)
 	}
 }
 
+void metrics_head(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
 static void put_sample(FILE *out, const char *name, const struct fact_info *info,
 		       const struct metrics_of *of, const struct fact *v)
 {
 	fprintf(out, "%s{pid=\"%d\",comm=\"", name, (int)of->pid);
-	put_value(out, of->comm);
+	metrics_label(out, of->comm);
 	if (info->kind == KIND_TEXT) {
 		fputs("\",text=\"", out);
-		put_value(out, v->text);
+		metrics_label(out, v->text);
 	}
 	fputs("\"} ", out);
 	if (info->kind == KIND_FRACTION)
@@ -91,8 +95,8 @@ static void put_family(const struct metrics *m, enum fact_id id, FILE *out)
 		if (!v->known)
 			continue;
 		if (!begun)
-			fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, info->meaning, name,
-				info->kind == KIND_COUNTER ? "counter" : "gauge");
+			metrics_head(out, name, info->kind == KIND_COUNTER ? "counter" : "gauge",
+				     info->meaning);
 		begun = true;
 		put_sample(out, name, info, &m->v[i], v);
 	}

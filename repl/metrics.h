@@ -24,4 +24,9 @@ HM_MUST_CHECK int metrics_add(struct metrics *m, pid_t pid, const char *comm,
 /* An error of out is its own to tell (ferror). */
 void metrics_write(const struct metrics *m, FILE *out);
 void metrics_free(struct metrics *m);
+
+/* For families of somebody else: the two lines before the samples, and the text of a label's value,
+ * with what has to be escaped there. */
+void metrics_head(FILE *out, const char *name, const char *type, const char *help);
+void metrics_label(FILE *out, const char *text);
 #endif

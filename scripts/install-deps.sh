@@ -22,6 +22,7 @@ needs() {
 		pkg libdw-dev libdw-dev
 		pkg libiberty-dev libiberty-dev
 		pkg libjansson-dev libjansson-dev
+		pkg libmicrohttpd-dev libmicrohttpd-dev
 		pkg libexpat1-dev libexpat1-dev
 		pkg libreadline-dev libreadline-dev
 		pkg zlib1g-dev zlib1g-dev
@@ -43,6 +44,8 @@ needs() {
 		cmd setpriv util-linux
 		cmd nsenter util-linux
 		cmd strace strace
+		cmd prometheus prometheus
+		cmd promtool prometheus
 		cmd gdb gdb
 		cmd musl-gcc musl-tools
 		pkg libjemalloc2 libjemalloc2
@@ -131,7 +134,7 @@ apt-get update -q </dev/null || exit 1
 apt-get install -y -q --no-install-recommends $missing </dev/null || exit 1
 # Where systemd runs, a service that was not there before must not start at the next boot either.
 [ -d /run/systemd/system ] || exit 0
-for service in redis-server postgresql mariadb nginx memcached; do
+for service in redis-server postgresql mariadb nginx memcached prometheus prometheus-node-exporter; do
 	case " $missing" in
 	*" $service"*) systemctl disable --now $service >/dev/null 2>&1 || true ;;
 	esac

@@ -232,7 +232,7 @@ VICTIM_LIBS_profiled := -ljemalloc
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
 VICTIM_JEM := static nopie whole hidden rust stripped bare
 VICTIM_PLUGINS := hidden exported stripped symbolic plain liar
-VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
+VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc slowld slowstart gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -315,6 +315,14 @@ $(VICTIMS)/nolibc: tests/victims/nolibc.S | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) -nostdlib -static -Wl,-z,noexecstack -o $@ $<
+# The kernel maps it beside the program, wherever there is room.
+$(VICTIMS)/slowld: tests/victims/slowld.S | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) -nostdlib -static-pie -Wl,-z,noexecstack -o $@ $<
+$(VICTIMS)/slowstart: tests/victims/single.c tests/victims/victim.h $(VICTIMS)/slowld | $(DEPS)
+	@echo "  VICTIM  $@"
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -Wl,--dynamic-linker=$(abspath $(VICTIMS))/slowld -o $@ $<
 # Nothing is fetched: the program uses the standard library only. The caches stay under $(BUILD).
 $(VICTIMS)/gocgo $(VICTIMS)/goload: CGO := 1
 $(VICTIMS)/gopure: CGO := 0

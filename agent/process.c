@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../inject/cause.h"
 #include "../inject/clock.h"
 #include "../inject/ourselves.h"
 #include "../inject/stray.h"
@@ -18,7 +19,7 @@
 /* For a thread that still has to be let go of; one that is stuck for longer is left to the kernel.
  */
 #define STRAY_LIMIT (2 * NS_PER_SEC)
-/* A program that is just starting has its libraries within milliseconds. */
+/* What passes does so within milliseconds. */
 #define STARTING_NAP   (5 * NS_PER_MS)
 #define STARTING_LOOKS 40
 
@@ -60,7 +61,7 @@ static int read_modules(struct process *p, struct diag *d)
 	uint64_t layout = layout_of(&p->maps);
 	int rc;
 
-	if (p->mods.n && layout == p->layout)
+	if (p->mods.n && !p->mods.linking && layout == p->layout)
 		return 0;
 	forget_modules(p);
 	rc = modules_load(&p->t, &p->maps, &p->mods, d);
@@ -153,7 +154,7 @@ static int look(struct process *p, struct diag *d)
 	if (rc)
 		return diag_internal(d, rc, "preflight");
 	rc = read_layout(p, d);
-	if (!rc && p->mods.n) {
+	if (!rc && (p->mods.n || p->mods.linking)) {
 		preflight_modules(&p->pre, &p->mods);
 		foresee(p);
 	}
@@ -170,37 +171,64 @@ static bool is_ready(const struct process *p)
 	return false;
 }
 
+/* It has no C library yet, and will have one. */
+static bool is_starting(const struct diag *cause)
+{
+	return strcmp(cause->code, cause_row(CAUSE_STARTING)->code) == 0;
+}
+
+/*
+ * Its only thread is in the dynamic linker: at the program's start, or in a dlopen(3) or dlclose(3)
+ * of it. What is linked then is not what will be when a safe point has been found.
+ */
+static bool is_linking(const struct process *p)
+{
+	return p->mods.linking && p->pre.status.threads == 1;
+}
+
 /* Causes that may be over in a moment; without one the allocator is missing. */
 static bool may_pass(const struct process *p, const struct diag *cause)
 {
-	return cause->exit == HM_OK || cause->exit == HM_UNSUPPORTED ||
+	return cause->exit == HM_OK || is_starting(cause) || cause->exit == HM_UNSUPPORTED ||
 	       cause->exit == HM_NOT_PERMITTED || (cause->exit == HM_GONE && target_alive(&p->t));
+}
+
+/* Nobody wants to wait for its start any longer. */
+static bool is_late(const struct process *p, uint64_t deadline)
+{
+	return clock_now() >= deadline || (p->opts.cancel && *p->opts.cancel);
 }
 
 /*
  * In and behind execve(2) a program has no memory, then no libc, and its mappings are of two
  * programs while we read them; the kernel refuses access for a moment. So a refusal must be found
- * twice in a program that stands still.
+ * twice in a program that stands still. A start is waited for as long as for a safe point, and
+ * however often it is seen: on a busy machine it gets no CPU for many of these looks.
  */
 int process_refresh(struct process *p, struct diag *d)
 {
+	const uint64_t deadline = clock_now() + p->opts.deadline_ns;
 	char before[sizeof(d->code)] = "?";
 
-	for (int i = 0;; i++) {
+	for (int i = 0;;) {
 		int rc = look(p, d);
 		struct diag *cause = rc ? d : &p->pre.cause;
-		bool moves;
+		bool linking = rc == 0 && is_linking(p), moves;
 
-		if ((rc == 0 && is_ready(p)) || !may_pass(p, cause))
+		if ((rc == 0 && is_ready(p) && !linking) || !may_pass(p, cause) ||
+		    (is_starting(cause) && is_late(p, deadline)))
 			return rc;
 		clock_sleep(STARTING_NAP);
 		moves = is_moving(p);
 		if (target_ending(&p->t, false))
 			return target_gone(&p->t, d);
-		if (!moves && cause->exit != HM_GONE && strcmp(before, cause->code) == 0)
+		if (is_starting(cause))
+			continue;
+		if (!moves && !linking && cause->exit != HM_GONE &&
+		    strcmp(before, cause->code) == 0)
 			return rc;
-		if (i == STARTING_LOOKS)
-			return target_changed(&p->t, TARGET_CHANGES_ALWAYS, d);
+		if (i++ == STARTING_LOOKS)
+			return linking ? rc : target_changed(&p->t, TARGET_CHANGES_ALWAYS, d);
 		snprintf(before, sizeof(before), "%s", cause->code);
 		if (rc)
 			diag_clear(d);

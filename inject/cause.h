@@ -80,6 +80,9 @@
 	/* is it safe, and is there room */                                                        \
 	X(STOPPED, "stopped", HM_UNSAFE, "let it go on first (kill -CONT PID)")                    \
 	X(PROGRAM_CHANGED, "program-changed", HM_UNSAFE, "try again")                              \
+	X(STARTING, "starting", HM_UNSAFE,                                                         \
+	  "try again, or wait longer for it with --deadline 10s; `threads` shows what it waits "   \
+	  "for")                                                                                   \
 	X(DAMAGED_HEAP, "damaged-heap", HM_UNSAFE,                                                 \
 	  "restart it; `gcore PID` keeps the evidence; call nothing that walks free memory "       \
 	  "(malloc_trim, malloc_info, malloc_stats)")                                              \

@@ -34,7 +34,7 @@ int linkmap_find(pid_t pid, uint64_t dynamic, uint64_t size, uint64_t *r_debug)
 	if (!err) {
 		err = -ENOENT;
 		for (i = 0; i < n && d[i].d_tag != DT_NULL; i++)
-			if (d[i].d_tag == DT_DEBUG && d[i].d_un.d_ptr) {
+			if (d[i].d_tag == DT_DEBUG) {
 				*r_debug = d[i].d_un.d_ptr;
 				err = 0;
 				break;
@@ -42,6 +42,17 @@ int linkmap_find(pid_t pid, uint64_t dynamic, uint64_t size, uint64_t *r_debug)
 	}
 	free(d);
 	return err;
+}
+
+bool linkmap_is_changing(pid_t pid, uint64_t r_debug)
+{
+	struct debug_view dv;
+
+	if (!r_debug)
+		return true;
+	if (mem_read(pid, r_debug, &dv, sizeof(dv)))
+		return false;
+	return !dv.map || (uint32_t)dv.state != RT_CONSISTENT;
 }
 
 static int append(struct linkmap *lm, size_t *cap, const struct linkmap_entry *e)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifndef HM_LINKMAP_H
 #define HM_LINKMAP_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,9 +22,16 @@ struct linkmap {
 	size_t n;
 };
 
-/* Address of struct r_debug, from DT_DEBUG of the program's dynamic section in memory. -ENOENT if
- * there is no such entry or the dynamic linker has not filled it yet. */
+/* Address of struct r_debug, from DT_DEBUG of the program's dynamic section in memory; 0 as long as
+ * the dynamic linker has not filled it. -ENOENT if there is no such entry. */
 HM_MUST_CHECK int linkmap_find(pid_t pid, uint64_t dynamic, uint64_t size, uint64_t *r_debug);
+/*
+ * Is the dynamic linker at work on the list? Then objects are missing in it: at the start of a
+ * program all of them until its libraries are mapped and relocated (r_state of <link.h>; in
+ * glibc's ld.so it is RT_CONSISTENT again just before the first constructor runs). r_debug as from
+ * linkmap_find. False also where the memory cannot be read.
+ */
+bool linkmap_is_changing(pid_t pid, uint64_t r_debug);
 /*
  * All entries, namespace by namespace, each in link order. The list may change while it is read: it
  * is then cut where it became unreadable. Bounded, so that a loop ends. -ENOENT for an empty list.

@@ -44,6 +44,7 @@ struct modules {
 			one */
 	bool link_order; /* false: no link map could be read (static program), order is that of the
 			    maps */
+	bool linking;	 /* execve(2) or the dynamic linker is at work: modules may be missing */
 	struct modules_private *priv;
 };
 

@@ -22,6 +22,7 @@
 #define COPY_BUDGET ((uint64_t)512 << 20) /* of mapped objects whose files are gone */
 
 struct auxv {
+	bool filled; /* execve(2) does that last */
 	uint64_t phdr, base, vdso;
 };
 
@@ -58,6 +59,7 @@ static int read_auxv(struct loader *ld, struct diag *d)
 				 "cannot read /proc/%d/auxv: %s", (int)ld->t->pid, strerror(-err));
 	for (at = 0; at + sizeof(a) <= len; at += sizeof(a)) {
 		memcpy(&a, text + at, sizeof(a));
+		ld->aux.filled |= a.a_type != AT_NULL;
 		if (a.a_type == AT_PHDR)
 			ld->aux.phdr = a.a_un.a_val;
 		else if (a.a_type == AT_BASE)
@@ -241,23 +243,24 @@ static struct found *find_main(struct loader *ld)
 }
 
 /*
- * Address of r_debug. AT_PHDR describes a program without an interpreter when it is static, and
- * then there is no link map worth the name, or when it is the dynamic linker itself that was given
- * a program as its argument: then the list is at its own _r_debug.
+ * Address of r_debug, 0 where it is not there yet. AT_PHDR describes a program without an
+ * interpreter when it is static, and then there is no link map worth the name (-ENOENT), or when it
+ * is the dynamic linker itself that was given a program as its argument: then the list is at its
+ * own _r_debug.
  */
-static uint64_t find_r_debug(struct loader *ld)
+static int find_r_debug(struct loader *ld, uint64_t *at)
 {
 	struct found *f = find_main(ld);
 	struct elf_sym s;
-	uint64_t at;
 
 	if (!f)
-		return 0;
+		return -ENOENT;
 	if (f->im.interp)
-		return linkmap_find(ld->t->pid, f->im.dynamic, f->im.dynamic_size, &at) ? 0 : at;
+		return linkmap_find(ld->t->pid, f->im.dynamic, f->im.dynamic_size, at);
 	if (!f->mod.elf || elf_file_lookup_dynamic(f->mod.elf, "_r_debug", &s))
-		return 0;
-	return f->mod.bias + s.value;
+		return -ENOENT;
+	*at = f->mod.bias + s.value;
+	return 0;
 }
 
 static struct found *found_at(struct loader *ld, uint64_t addr)
@@ -291,12 +294,14 @@ static int take_link_map(struct loader *ld, struct modules *out)
 {
 	struct linkmap lm;
 	struct found *f, *start = find_main(ld);
-	uint64_t r_debug = find_r_debug(ld);
+	uint64_t r_debug = 0;
 	size_t i;
-	int err;
+	int err = find_r_debug(ld, &r_debug);
 
-	if (!r_debug)
-		return 0;
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	/* asked first: a list that is being changed now may be whole a moment later */
+	out->linking |= linkmap_is_changing(ld->t->pid, r_debug);
 	err = linkmap_read(ld->t->pid, r_debug, &lm);
 	if (err)
 		return err == -ENOMEM ? err : 0;
@@ -411,6 +416,7 @@ int modules_load(const struct target *t, const struct maps *maps, struct modules
 
 	*out = (struct modules){ 0 };
 	err = read_auxv(&ld, d);
+	out->linking = !ld.aux.filled;
 	if (!err)
 		err = find_images(&ld, d);
 	if (err)

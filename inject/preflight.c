@@ -341,6 +341,12 @@ void preflight_modules(struct preflight *p, const struct modules *mods)
 	}
 	if (libc && !libc->is_main)
 		return;
+	if (mods->linking) {
+		p->injectable = false;
+		cause_fail(&p->cause, -EBUSY, CAUSE_STARTING,
+			   "the program is still starting: ld.so has not set up its libraries yet");
+		return;
+	}
 	named = find_libc_by_name(mods);
 	if (!libc && named && !named->elf) {
 		refuse_unreadable(p, named, "libc");

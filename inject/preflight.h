@@ -27,7 +27,8 @@ struct preflight {
 /* Before modules are known: permissions, architecture, stopped, traced, zombie, seccomp, shadow
  * stack. */
 HM_MUST_CHECK int preflight_run(const struct target *t, struct preflight *out);
-/* Adds what needs modules: no libc, musl, static without symbols. Changes injectable and cause. */
+/* Adds what needs modules: no libc, or none yet, musl, static without symbols. Changes injectable
+ * and cause. */
 void preflight_modules(struct preflight *p, const struct modules *mods);
 /* Does the kernel let us attach right now? Then an EPERM a moment ago came from what the process
  * was doing: execve(2), or its end. */

@@ -326,6 +326,19 @@ void proc_wait_state(pid_t pid, const char *letters)
 		       letters);
 }
 
+void proc_wait_name(pid_t pid, const char *name)
+{
+	char said[512] = "", want[64];
+
+	snprintf(want, sizeof(want), "\t%s\n", name);
+	for (uint64_t end = now_ns() + 10000000000u; now_ns() < end; sleep_ns(1000000))
+		if (proc_line(pid, "status", "Name:", said, sizeof(said)) && !strcmp(said, want)) {
+			proc_wait_state(pid, "S");
+			return;
+		}
+	cr_assert_fail("process %d is%s, not %s", pid, said, name);
+}
+
 size_t proc_tids(pid_t pid, pid_t *tid, size_t max)
 {
 	char path[64];

@@ -51,6 +51,8 @@ long proc_number(pid_t pid, const char *file, const char *key);
 char proc_state(pid_t pid);
 /* Waits up to 10 s until proc_state is one of letters. */
 void proc_wait_state(pid_t pid, const char *letters);
+/* Waits as long until it executes the program of that name and sleeps. */
+void proc_wait_name(pid_t pid, const char *name);
 /* The process's threads; returns how many, at most max. */
 size_t proc_tids(pid_t pid, pid_t *tid, size_t max);
 uint64_t now_ns(void);

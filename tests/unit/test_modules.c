@@ -587,6 +587,38 @@ Test(modules, link_map_that_loops)
 	child_end(pid);
 }
 
+/* What the dynamic linker has written of its list so far, from the start of a program on. */
+Test(modules, a_list_that_is_being_made)
+{
+	struct dynamic {
+		Elf64_Dyn v[3];
+		struct r_debug r;
+	} *s = child_shared(sizeof(*s));
+	const uint64_t at = (uintptr_t)s->v, debug = (uintptr_t)&s->r;
+	uint64_t found = 1;
+	pid_t pid = child_start(child_sleep, NULL);
+
+	s->v[0].d_tag = DT_NEEDED;
+	cr_assert_eq(linkmap_find(pid, at, sizeof(s->v), &found), -ENOENT);
+	s->v[1].d_tag = DT_DEBUG;
+	cr_assert_eq(linkmap_find(pid, at, sizeof(s->v), &found), 0);
+	cr_assert_eq(found, 0);
+	cr_assert(linkmap_is_changing(pid, found));
+	s->v[1].d_un.d_ptr = debug;
+	cr_assert_eq(linkmap_find(pid, at, sizeof(s->v), &found), 0);
+	cr_assert_eq(found, debug);
+	cr_assert(linkmap_is_changing(pid, debug), "it is empty");
+	s->r.r_map = (struct link_map *)s;
+	s->r.r_state = RT_ADD;
+	cr_assert(linkmap_is_changing(pid, debug));
+	s->r.r_state = RT_CONSISTENT;
+	cr_assert_not(linkmap_is_changing(pid, debug));
+	s->r.r_state = RT_DELETE;
+	cr_assert(linkmap_is_changing(pid, debug));
+	cr_assert_not(linkmap_is_changing(pid, 8), "nothing can be read there");
+	child_end(pid);
+}
+
 Test(modules, headers_that_are_damaged)
 {
 	uint64_t budget;

@@ -349,7 +349,7 @@ static int find_cause(const struct findings *f, struct process *p, struct diag *
 /* Where both go to one terminal the answer is enough. */
 static bool told_already(const struct context *c)
 {
-	return !c->set.json && isatty(fileno(c->sink->out)) && isatty(fileno(c->sink->err));
+	return !c->set.json && sink_is_terminal(c->sink) && isatty(fileno(c->sink->err));
 }
 
 /* d is filled where calls cannot be made: the exit code is the one a trim would have. */

@@ -41,7 +41,7 @@ static const struct prof_sub {
 	command_fn *run;
 } subs[] = {
 	{ "status", "", 0, 0, 0, CMD_CALLS, NULL, prof_status },
-	{ "on", "", 0, 0, OPTION(PROF_FOR), CHANGE, check_prof_on, prof_on },
+	{ "on", "", 0, 0, OPTION(PROF_FOR), CHANGE | CMD_STREAMS, check_prof_on, prof_on },
 	{ "off", "", 0, 0, 0, CHANGE, NULL, prof_off },
 	{ "reset", "[LG]", 0, 1, 0, CHANGE, check_prof_reset, prof_reset },
 	{ "dump", "FILE", 1, 1, OPTION(PROF_RAW) | OPTION(PROF_MANGLED) | OPTION(PROF_FORCE),

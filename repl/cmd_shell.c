@@ -91,7 +91,7 @@ int cmd_set(struct context *c, const struct args *a, struct reply *r, struct dia
 	err = settings_apply(&c->base, row, a->argv[1], d);
 	if (err)
 		return err;
-	sink_init(c->sink, c->sink->out, c->sink->err, c->base.color);
+	sink_color(c->sink, c->base.color);
 	c->set = context_settings(c);
 	return context_sync(c, d);
 }

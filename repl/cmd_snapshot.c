@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../agent/snapshot.h"
 #include "context.h"
@@ -17,7 +16,7 @@ static int check_stdout(const struct context *c, struct diag *d)
 	if (c->set.json)
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "give a FILE, or no --json",
 				 "the snapshot and its JSON cannot both go to stdout");
-	if (isatty(fileno(c->sink->out)))
+	if (sink_is_terminal(c->sink))
 		return diag_fail(d, -EINVAL, HM_USAGE, "usage", "give a FILE, or redirect it",
 				 "a snapshot is compressed, and stdout is a terminal");
 	return 0;

@@ -162,7 +162,7 @@ static size_t screen_rows(const struct context *c)
 {
 	struct winsize size;
 
-	if (!isatty(fileno(c->sink->out)) || ioctl(fileno(c->sink->out), TIOCGWINSZ, &size))
+	if (!sink_is_terminal(c->sink) || ioctl(fileno(c->sink->out), TIOCGWINSZ, &size))
 		return SIZE_MAX;
 	return size.ws_row > 4 ? size.ws_row - 1U : SIZE_MAX;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "context.h"
 #include "help.h"
 #include "last_look.h"
+#include "pager.h"
 #include "signals.h"
 
 /* One run of one command. */
@@ -251,6 +253,23 @@ static void tell_ended(struct run *r)
 			   last_look_time(r->c, at, sizeof(at)));
 }
 
+/* Is it known only at the end how long the answer is? */
+static bool pages(const struct run *r)
+{
+	return r->c->interactive && r->c->set.pager &&
+	       !((r->row->flags | r->wanted) & CMD_STREAMS) && sink_is_terminal(r->c->sink);
+}
+
+static void show(struct sink *s)
+{
+	size_t len = 0;
+	char *text = sink_release(s, &len);
+
+	if (text)
+		pager_show(s->out, text, len);
+	free(text);
+}
+
 static int run_body(struct run *r)
 {
 	struct process *p;
@@ -268,6 +287,8 @@ static int run_body(struct run *r)
 		err = audit(r, "before", "", &r->d);
 	if (err)
 		return err;
+	if (pages(r))
+		sink_hold(r->c->sink);
 	tell_ended(r);
 	err = r->row->run(r->c, &r->args, &r->reply, &r->d);
 	if (err)
@@ -378,6 +399,7 @@ static enum hm_exit answer(struct run *r, int err)
 	}
 	if (r->c->set.json && !r->helped && !r->reply.silent)
 		answer_json(r, code);
+	show(s);
 	err = sink_flush(s);
 	if (code != HM_OK && !r->reply.silent)
 		sink_error(s, origin_text(&r->c->origin, where, sizeof(where)), &r->d);

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nap.h"
+
 /* One line from the terminal, which hands over whole lines (termios(3), canonical mode). */
 static bool said_yes(void)
 {
 	char line[64];
-	ssize_t n = read(STDIN_FILENO, line, sizeof(line) - 1);
+	ssize_t n = nap_input(STDIN_FILENO) ? read(STDIN_FILENO, line, sizeof(line) - 1) : 0;
 
 	if (n <= 0)
 		return false;

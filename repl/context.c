@@ -208,10 +208,12 @@ void context_error(struct context *c, const struct diag *d)
 __attribute__((format(printf, 2, 0))) static void talk(struct context *c, const char *fmt,
 						       va_list ap)
 {
+	FILE *to = sink_talk(c->sink);
+
 	fflush(c->sink->out);
-	fputs("heapmedic: ", c->sink->err);
-	vfprintf(c->sink->err, fmt, ap);
-	putc('\n', c->sink->err);
+	fputs("heapmedic: ", to);
+	vfprintf(to, fmt, ap);
+	putc('\n', to);
 }
 
 void context_note(struct context *c, const char *fmt, ...)

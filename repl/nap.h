@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #ifndef HM_NAP_H
 #define HM_NAP_H
+#include <stdbool.h>
 #include <stdint.h>
 
 enum nap {
@@ -14,4 +15,6 @@ enum nap {
  * ends. Ctrl-Z stops us meanwhile, as it should.
  */
 enum nap nap_until(uint64_t end, int pidfd);
+/* The same until there is something to read at fd, or its end; false: a signal ends the command. */
+bool nap_input(int fd);
 #endif

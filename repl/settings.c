@@ -34,6 +34,8 @@ static const struct option_row rows[] = {
 	  "say what would be done, change nothing" },
 	{ "yes", 'y', OPT_BOOL, AT(yes), ANYWHERE, NULL, "do not ask before a change" },
 	{ "confirm", 0, OPT_BOOL, AT(confirm), OPT_SET, NULL, "the shell asks before a change" },
+	{ "pager", 0, OPT_BOOL, AT(pager), OPT_SET, NULL,
+	  "the shell shows long output by screens" },
 	{ "via", 0, OPT_VIA, AT(via), ANYWHERE | OPT_SET, "auto|proxy|direct",
 	  "call on our own thread, or on one of theirs" },
 	{ "thread", 0, OPT_TID, AT(thread), ANYWHERE, "TID", "borrow this thread (expert)" },
@@ -79,6 +81,7 @@ void settings_default(struct settings *s)
 {
 	memset(s, 0, sizeof(*s));
 	s->confirm = true;
+	s->pager = true;
 	s->deadline_ns = UINT64_C(2000000000);
 	s->timeout_ns = UINT64_C(30000000000);
 }

@@ -12,7 +12,7 @@ enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 /* What options and `set` say about how commands are run. */
 struct settings {
-	bool json, bytes, passive, read_only, yes, dry_run, confirm, quiet, help;
+	bool json, bytes, passive, read_only, yes, dry_run, confirm, quiet, help, pager;
 	int verbose;
 	enum color_when color;
 	enum via via;

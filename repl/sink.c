@@ -21,11 +21,51 @@ static bool color_fits(FILE *out, enum color_when color)
 
 void sink_init(struct sink *s, FILE *out, FILE *err, enum color_when color)
 {
+	memset(s, 0, sizeof(*s));
 	s->out = out;
 	s->err = err;
-	s->color = color_fits(out, color);
-	s->color_err = color_fits(err, color);
-	s->write_error = 0;
+	sink_color(s, color);
+}
+
+void sink_color(struct sink *s, enum color_when color)
+{
+	s->color = color_fits(s->terminal ? s->terminal : s->out, color);
+	s->color_err = color_fits(s->err, color);
+}
+
+void sink_hold(struct sink *s)
+{
+	FILE *f = s->terminal ? NULL : open_memstream(&s->held, &s->held_len);
+
+	if (!f)
+		return;
+	s->terminal = s->out;
+	s->out = f;
+}
+
+char *sink_release(struct sink *s, size_t *len)
+{
+	bool whole;
+
+	if (!s->terminal)
+		return NULL;
+	whole = fclose(s->out) == 0;
+	s->out = s->terminal;
+	s->terminal = NULL;
+	*len = s->held_len;
+	if (!whole && !s->write_error)
+		s->write_error = ENOMEM;
+	return s->held;
+}
+
+bool sink_is_terminal(const struct sink *s)
+{
+	return isatty(fileno(s->terminal ? s->terminal : s->out));
+}
+
+FILE *sink_talk(const struct sink *s)
+{
+	return s->terminal && isatty(fileno(s->err)) ? s->out : s->err;
 }
 
 int sink_flush(struct sink *s)
@@ -67,7 +107,7 @@ const char *sink_plain_err(const struct sink *s)
 unsigned sink_width(const struct sink *s)
 {
 	struct winsize w;
-	int fd = fileno(s->out);
+	int fd = fileno(s->terminal ? s->terminal : s->out);
 
 	if (fd < 0 || ioctl(fd, TIOCGWINSZ, &w))
 		return 0;

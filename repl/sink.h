@@ -19,10 +19,27 @@ struct sink {
 	bool color;	 /* of out; decided: not a wish any more */
 	bool color_err;	 /* of err */
 	int write_error; /* errno of the first failed write to out, 0 if none */
+	/* while text is held back: where out goes otherwise, and what it is so far */
+	FILE *terminal;
+	char *held;
+	size_t held_len;
 };
 
 /* Decides about colour: on a terminal that can, without NO_COLOR (no-color.org), unless told. */
 void sink_init(struct sink *s, FILE *out, FILE *err, enum color_when color);
+/* Decides about colour anew. */
+void sink_color(struct sink *s, enum color_when color);
+/*
+ * Keeps what is written to out back until sink_release, which returns it (the caller's to free;
+ * NULL where nothing is held). Where there is no memory for it, it is not held.
+ */
+void sink_hold(struct sink *s);
+char *sink_release(struct sink *s, size_t *len);
+/* Is what out shows, in the end, a terminal? */
+bool sink_is_terminal(const struct sink *s);
+/* Where talk goes: err, or out while that is held back and both are terminals, so that it stands
+ * where it was said. */
+FILE *sink_talk(const struct sink *s);
 /*
  * Flushes out and remembers the first error (EPIPE, ENOSPC): a full disk must not look like an
  * answer. Returns 0 or that error, negative, now and ever after.

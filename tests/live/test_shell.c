@@ -15,17 +15,24 @@
 static struct terminal t;
 static struct state state;
 
-static void start(pid_t pid, const char *option, const char *env)
+static void start_on(pid_t pid, const char *option, const char *env, unsigned short rows)
 {
 	char number[16];
 	const struct terminal_plan plan = {
 		.args = { "-p", number, option },
 		.env = { env },
+		.rows = rows,
 	};
 
 	snprintf(number, sizeof(number), "%d", pid);
 	terminal_start_plan(&t, &plan);
 	terminal_expect(&t, "> ");
+}
+
+/* On a screen that needs no pager. */
+static void start(pid_t pid, const char *option, const char *env)
+{
+	start_on(pid, option, env, 300);
 }
 
 /* ---- the target ends */
@@ -153,4 +160,98 @@ Test(shell, attach_is_not_for_runbooks)
 	cr_expect_not_null(strstr(r.err, "attach is for the shell"), "%s", r.err);
 	run_free(&r);
 	victim_stop(&v);
+}
+
+/* ---- paging */
+
+/* All mappings of a process with ten threads are more than a screen. */
+static void start_long(struct victim *v, const char *pager)
+{
+	victim_start_named(v, "retained", "10", "2");
+	start_on(v->pid, NULL, pager, 24);
+}
+
+Test(shell, pages_what_is_longer_than_the_screen)
+{
+	struct victim v;
+
+	/* without less */
+	start_long(&v, "PATH=/nonexistent");
+	terminal_type(&t, "maps\r");
+	terminal_expect(&t, "total ");
+	terminal_type(&t, "maps --all\r");
+	terminal_expect(&t, " more: space, Enter, q --");
+	terminal_type(&t, "\r");
+	terminal_expect(&t, " more: space, Enter, q --");
+	terminal_type(&t, " ");
+	terminal_expect(&t, " more: space, Enter, q --");
+	terminal_type(&t, "q");
+	terminal_expect(&t, "> ");
+	/* Ctrl-C is for the pager alone */
+	terminal_type(&t, "help trim; echo still here\r");
+	terminal_expect(&t, " more: space, Enter, q --");
+	terminal_type(&t, "\003");
+	terminal_expect(&t, "\rstill here");
+	terminal_type(&t, "set pager off\r");
+	terminal_type(&t, "maps --all\r");
+	terminal_expect(&t, "[stack]");
+	victim_check(&v);
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	victim_stop(&v);
+}
+
+Test(shell, the_pager_is_the_one_of_the_environment)
+{
+	struct victim v;
+
+	start_long(&v, "PAGER=sed 's/^/paged: /'");
+	terminal_type(&t, "maps --all\r");
+	terminal_expect(&t, "paged: ADDRESS");
+	terminal_expect(&t, "paged: ffff");
+	terminal_expect(&t, "> ");
+	/* what fits needs none */
+	terminal_type(&t, "echo short\r");
+	terminal_expect(&t, "\nshort");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	victim_stop(&v);
+}
+
+/* One that is not there, and one that does not read. */
+Test(shell, a_pager_that_fails_harms_nothing)
+{
+	struct victim v;
+
+	start_long(&v, "PAGER=/nonexistent/pager");
+	terminal_type(&t, "maps --all\r");
+	terminal_expect(&t, " more: space, Enter, q --");
+	terminal_type(&t, "q");
+	terminal_expect(&t, "> ");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	start_on(v.pid, NULL, "PAGER=true", 24);
+	terminal_type(&t, "maps --all\r");
+	terminal_expect(&t, "> ");
+	terminal_type(&t, "echo and on\r");
+	terminal_expect(&t, "\nand on");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	victim_stop(&v);
+}
+
+/* A warning stands where it was said, also when the answer is held back. */
+Test(shell, talk_stands_in_its_place)
+{
+	struct victim v;
+
+	victim_start_named(&v, "retained", "2", "10");
+	start(v.pid, NULL, NULL);
+	victim_kill(&v);
+	terminal_expect(&t, " exited> ");
+	terminal_type(&t, "maps\r");
+	terminal_expect(&t, "as of ");
+	terminal_expect(&t, "OWNER");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../inject/clock.h"
+#include "../inject/phase.h"
 #include "../inject/smaps.h"
 #include "../inject/usage.h"
 
@@ -116,6 +117,7 @@ int glibc_picture_take(struct process *p, const struct allocator *a, uint64_t pa
 	*out = NULL;
 	if (!pic)
 		return diag_internal(d, -ENOMEM, "looking at the heap");
+	phase_begin("reading glibc's heap", 0);
 	pic->pages.fd = -1;
 	pic->o.pad = pad;
 	pic->o.wait = wait_for;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "jemalloc_arenas.h"
+#include "../inject/phase.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -219,12 +220,15 @@ static int read_all(struct process *p, const struct allocator *a, const struct j
 		out->v[i].index = w->index[i];
 		out->v[i].huge = w->has_huge && w->huge == w->index[i];
 	}
+	phase_begin("asking jemalloc about its arenas", w->n);
 	for (size_t i = 0; !rc && i < w->n; i += most) {
 		size_t n = w->n - i < most ? w->n - i : most;
 
+		phase_step(i);
 		rc = read_some(p, a, mib, out->page, q, &out->v[i], n, d);
 		out->n = i + n;
 	}
+	phase_end();
 	free(q);
 	return rc;
 }

@@ -6,6 +6,7 @@
 
 #include "../inject/pages.h"
 #include "../inject/peek.h"
+#include "../inject/phase.h"
 #include "owners_claim.h"
 
 /* ---- who is left */
@@ -221,6 +222,7 @@ int memory_read(const struct process *p, struct memory *out, struct diag *d)
 
 	memset(out, 0, sizeof(*out));
 	owner_facts_init(&out->facts);
+	phase_begin("reading its mappings", 0);
 	err = read_figures(&p->t, out, d);
 	if (!err) {
 		mounts_read(&p->t, &out->mounts);

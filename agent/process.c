@@ -10,6 +10,7 @@
 #include "../inject/cause.h"
 #include "../inject/clock.h"
 #include "../inject/ourselves.h"
+#include "../inject/phase.h"
 #include "../inject/stray.h"
 #include "../inject/wait.h"
 #include "allocator_choice.h"
@@ -64,6 +65,7 @@ static int read_modules(struct process *p, struct diag *d)
 	if (p->mods.n && !p->mods.linking && layout == p->layout)
 		return 0;
 	forget_modules(p);
+	phase_begin("reading its libraries", 0);
 	rc = modules_load(&p->t, &p->maps, &p->mods, d);
 	if (rc)
 		return rc;

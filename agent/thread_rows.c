@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../inject/phase.h"
 #include "../inject/preview.h"
 
 /* Without the right to attach, what a thread does cannot be read either: it is not "running". */
@@ -58,8 +59,10 @@ static int make_rows(const struct process *p, struct threads *list, struct threa
 int thread_rows_read(const struct process *p, struct thread_rows *out, struct diag *d)
 {
 	struct threads list;
-	int err = threads_read(&p->t, &list, d);
+	int err;
 
+	phase_begin("reading its threads", 0);
+	err = threads_read(&p->t, &list, d);
 	*out = (struct thread_rows){ 0 };
 	if (err)
 		return err;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "phase.h"
 #include "stray.h"
 
 #define DEFAULT_DEADLINE (2 * NS_PER_SEC)
@@ -132,6 +133,7 @@ int session_call(struct session *s, struct call *v, size_t n, struct diag *d)
 		if (rc)
 			return rc;
 	}
+	phase_begin("the call runs in the target", 0);
 	return session_call_proxy(s, v, n, d);
 }
 

@@ -11,6 +11,7 @@
 #include "cause.h"
 #include "last_words.h"
 #include "mem.h"
+#include "phase.h"
 #include "seccomp.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -168,6 +169,7 @@ int session_enter(struct session *s, unsigned forbid, struct diag *d)
 
 	if (rc)
 		return target_unreadable(s->t, "/status", rc, d);
+	phase_begin("waiting for a safe point", 0);
 	rc = session_hold(s, forbid, d);
 	if (rc)
 		return rc;

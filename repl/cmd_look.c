@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../inject/backtrace.h"
+#include "../inject/phase.h"
 #include "context.h"
 #include "signals.h"
 #include "view.h"
@@ -251,11 +252,13 @@ static int some_threads(struct bt *b, const struct threads *list, pid_t tid, str
 {
 	size_t done = 0;
 
+	phase_begin("backtraces", list->n);
 	for (size_t i = 0; i < list->n; i++) {
 		int err;
 
 		if (tid && list->v[i].tid != tid)
 			continue;
+		phase_step(i);
 		if (*signals_cancel())
 			return diag_fail(d, -ECANCELED, HM_CALL_FAILED, "interrupted",
 					 "the threads before it stand above",

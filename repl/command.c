@@ -14,6 +14,7 @@
 #include "help.h"
 #include "last_look.h"
 #include "pager.h"
+#include "progress.h"
 #include "signals.h"
 
 /* One run of one command. */
@@ -164,15 +165,6 @@ static int prepare(struct run *r, int argc, char *const *argv)
 	return check_permitted(r);
 }
 
-static int ask(struct run *r)
-{
-	const struct settings *s = &r->c->set;
-
-	if (!(r->effect & CMD_WRITES) || !r->c->interactive || s->yes || !s->confirm)
-		return 0;
-	return confirm_ask(r->c, r->row->name, &r->d);
-}
-
 static int audit(struct run *r, const char *phase, const char *result, struct diag *d)
 {
 	struct audit_record record = {
@@ -253,21 +245,50 @@ static void tell_ended(struct run *r)
 			   last_look_time(r->c, at, sizeof(at)));
 }
 
-/* Is it known only at the end how long the answer is? */
-static bool pages(const struct run *r)
+/* Does it answer at its end, and not before? */
+static bool at_once(const struct run *r)
 {
-	return r->c->interactive && r->c->set.pager &&
-	       !((r->row->flags | r->wanted) & CMD_STREAMS) && sink_is_terminal(r->c->sink);
+	return !((r->row->flags | r->wanted) & CMD_STREAMS);
 }
 
-static void show(struct sink *s)
+static void begin_progress(const struct run *r)
 {
+	if (at_once(r) && !r->c->set.quiet)
+		progress_begin(r->row->name);
+}
+
+/* The answer is kept back where it may need a pager, or the progress would be in its way. */
+static void hold(const struct run *r)
+{
+	if (at_once(r) && sink_is_terminal(r->c->sink))
+		sink_hold(r->c->sink);
+}
+
+static void show(const struct run *r)
+{
+	struct sink *s = r->c->sink;
 	size_t len = 0;
 	char *text = sink_release(s, &len);
 
-	if (text)
+	if (text && r->c->interactive && r->c->set.pager)
 		pager_show(s->out, text, len);
+	else if (text)
+		fwrite(text, 1, len, s->out);
 	free(text);
+}
+
+static int ask(struct run *r)
+{
+	const struct settings *s = &r->c->set;
+	int err;
+
+	if (!(r->effect & CMD_WRITES) || !r->c->interactive || s->yes || !s->confirm)
+		return 0;
+	progress_end();
+	err = confirm_ask(r->c, r->row->name, &r->d);
+	if (!err)
+		begin_progress(r);
+	return err;
 }
 
 static int run_body(struct run *r)
@@ -276,6 +297,7 @@ static int run_body(struct run *r)
 	struct diag lost;
 	int err = 0;
 
+	begin_progress(r);
 	if (!(r->effect & CMD_NO_PROCESS) && !r->c->loaded) {
 		err = context_process(r->c, &p, &r->d);
 		if (!err)
@@ -287,8 +309,7 @@ static int run_body(struct run *r)
 		err = audit(r, "before", "", &r->d);
 	if (err)
 		return err;
-	if (pages(r))
-		sink_hold(r->c->sink);
+	hold(r);
 	tell_ended(r);
 	err = r->row->run(r->c, &r->args, &r->reply, &r->d);
 	if (err)
@@ -399,7 +420,7 @@ static enum hm_exit answer(struct run *r, int err)
 	}
 	if (r->c->set.json && !r->helped && !r->reply.silent)
 		answer_json(r, code);
-	show(s);
+	show(r);
 	err = sink_flush(s);
 	if (code != HM_OK && !r->reply.silent)
 		sink_error(s, origin_text(&r->c->origin, where, sizeof(where)), &r->d);
@@ -428,6 +449,7 @@ enum hm_exit command_run(struct context *c, int argc, char *const *argv)
 	tell_how(&r);
 	tell_anew(&r, anew);
 	err = end_session(&r, err);
+	progress_end();
 	code = answer(&r, err);
 	json_decref(r.reply.result);
 	json_decref(r.reply.warnings);

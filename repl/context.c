@@ -8,6 +8,7 @@
 #include "../agent/allocator_choice.h"
 #include "../agent/process.h"
 #include "../agent/snapshot.h"
+#include "progress.h"
 #include "signals.h"
 
 static struct session_opts session_options(const struct settings *s)
@@ -211,6 +212,7 @@ __attribute__((format(printf, 2, 0))) static void talk(struct context *c, const 
 	FILE *to = sink_talk(c->sink);
 
 	fflush(c->sink->out);
+	progress_hide();
 	fputs("heapmedic: ", to);
 	vfprintf(to, fmt, ap);
 	putc('\n', to);

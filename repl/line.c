@@ -16,6 +16,7 @@
 #include "history.h"
 #include "last_look.h"
 #include "line_complete.h"
+#include "progress.h"
 #include "prompt.h"
 #include "script.h"
 #include "signals.h"
@@ -286,7 +287,9 @@ static bool turn(struct shell *s, enum hm_exit *last)
 
 	if (target_has_exited(s->c))
 		last_look_use(s->last, s->c);
+	progress_begin("heapmedic");
 	last_look_take(s->last, s->c);
+	progress_end();
 	why = read_line(s, &line);
 	if (why == WOKEN_LINE)
 		run_line(s, line, last);
@@ -308,10 +311,14 @@ enum hm_exit line_shell(struct context *c)
 	struct process *p;
 	enum hm_exit code = HM_OK;
 	struct diag d;
+	bool failed;
 
 	diag_clear(&d);
 	c->set = c->base;
-	if (!c->loaded && context_process(c, &p, &d)) {
+	progress_begin("heapmedic");
+	failed = !c->loaded && context_process(c, &p, &d);
+	progress_end();
+	if (failed) {
 		context_error(c, &d);
 		return d.exit;
 	}

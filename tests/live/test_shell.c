@@ -255,3 +255,45 @@ Test(shell, talk_stands_in_its_place)
 	terminal_type(&t, "\004");
 	terminal_end(&t, 0);
 }
+
+/* ---- what takes its time */
+
+Test(shell, a_call_that_lasts_is_told_and_left_by_ctrl_c)
+{
+	struct victim v;
+
+	victim_start_named(&v, "fakectl", "slow", NULL);
+	start(v.pid, NULL, NULL);
+	terminal_type(&t, "mallctl opt.narenas\r");
+	terminal_expect(&t, "mallctl: the call runs in the target, 1 s");
+	terminal_type(&t, "\003");
+	/* what was shown is erased, and the answer stands at the start of its line */
+	terminal_expect(&t, "       \rshell: ");
+	terminal_expect(&t, "; next: ");
+	terminal_expect(&t, "> ");
+	/* the session goes on; the call ends in the target */
+	terminal_type(&t, "echo still here\r");
+	terminal_expect(&t, "\nstill here");
+	terminal_type(&t, "mallctl opt.narenas\r");
+	terminal_expect(&t, "> ");
+	terminal_type(&t, "\004");
+	terminal_await(&t, "\1never\1");
+	close(t.fd);
+	victim_check(&v);
+	victim_kill(&v);
+}
+
+/* Nothing of it where it is not a terminal that stderr is. */
+Test(shell, no_progress_elsewhere)
+{
+	struct victim v;
+	struct run r;
+
+	victim_start_named(&v, "fakectl", "slow", NULL);
+	run(&r, v.pid, "--timeout", "1500ms", "mallctl", "opt.narenas", NULL);
+	run_expect(&r, 8);
+	cr_expect_null(strstr(r.err, "the call runs in the target, "), "%s", r.err);
+	cr_expect_null(strchr(r.err, '\r'), "%s", r.err);
+	run_free(&r);
+	victim_kill(&v);
+}

@@ -8,6 +8,7 @@
  *   sizes    four bytes, whatever the type
  *   strings  strings without an end, of control characters
  *   path     mallctlnametomib changes the length
+ *   slow     opt.narenas takes two and a half seconds
  *   old      5.2.1 with two arenas, of which the second is not initialised
  */
 #include <pthread.h>
@@ -33,6 +34,17 @@ int je_mallctlnametomib(const char *name, size_t *mib, size_t *n);
 int je_mallctlbymib(const size_t *mib, size_t n, void *old, size_t *old_len, void *new,
 		    size_t new_len);
 void je_malloc_stats_print(void (*write_cb)(void *, const char *), void *arg, const char *opts);
+
+static void slow(void)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += 2 + (end.tv_nsec >= 500000000);
+	end.tv_nsec = (end.tv_nsec + 500000000) % 1000000000;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL))
+		;
+}
 
 static bool is(const char *word)
 {
@@ -125,6 +137,8 @@ int je_mallctl(const char *name, void *old, size_t *old_len, void *new, size_t n
 		return rc;
 	if (code)
 		return code;
+	if (is("slow") && strcmp(name, "opt.narenas") == 0)
+		slow();
 	if (is("garbage") || is("strings"))
 		return garbage(name, old, old_len);
 	if (strncmp(name, "arena.", 6) == 0 || strncmp(name, "stats.arenas.", 13) == 0)

@@ -106,7 +106,7 @@ static int plan(struct context *c, struct reply *r, const struct ctl_name *row, 
 		putc(' ', c->sink->out);
 		print_value(c, value);
 	}
-	fputs(", nothing was done\n", c->sink->out);
+	fprintf(c->sink->out, "%s\n", context_undone(c));
 	return 0;
 }
 

@@ -252,8 +252,8 @@ static int plan_decay(struct context *c, struct reply *r, const struct decay_arg
 		reply_set(r, "old", json_null());
 		reply_set(r, "new", json_integer(args->ms));
 	} else {
-		fprintf(c->sink->out, "would set %s of %s to %s, nothing was done\n",
-			decay_kind_name(args->kind), where, decay_text(args->ms, ms));
+		fprintf(c->sink->out, "would set %s of %s to %s%s\n", decay_kind_name(args->kind),
+			where, decay_text(args->ms, ms), context_undone(c));
 	}
 	return 0;
 }

@@ -10,9 +10,9 @@
 #include "../agent/ctl_error.h"
 #include "../agent/jemalloc.h"
 #include "../agent/jemalloc_change.h"
-#include "confirm.h"
 #include "context.h"
 #include "effect_text.h"
+#include "view.h"
 
 #define INDENT 2 /* of a line that goes on below */
 
@@ -43,7 +43,45 @@ int check_purge(const struct args *a, struct diag *d)
 	return arena_parse(a->argc ? a->argv[0] : NULL, &index, d);
 }
 
-static int plan_purge(struct context *c, struct reply *r, long index)
+/* Of one arena, or of all that are there. */
+static bool unused_pages(const struct jemalloc_arenas *all, long index, int64_t *dirty,
+			 int64_t *muzzy)
+{
+	const struct jemalloc_arena *a = index == JEMALLOC_ALL ? &all->total : NULL;
+
+	for (size_t i = 0; !a && i < all->n; i++)
+		if (all->v[i].index == index)
+			a = &all->v[i];
+	/* muzzy is younger than dirty */
+	*muzzy = 0;
+	(void)(a && jemalloc_figure(a, JEM_MUZZY, muzzy));
+	return a && jemalloc_figure(a, JEM_DIRTY, dirty);
+}
+
+bool purge_outlook(struct context *c, const struct allocator *jemalloc, long index)
+{
+	char sum[SIZE_TEXT], d_text[SIZE_TEXT], m_text[SIZE_TEXT];
+	struct jemalloc_arenas own;
+	const struct jemalloc_arenas *all;
+	int64_t dirty = 0, muzzy = 0;
+	struct diag d;
+	bool known;
+
+	diag_clear(&d);
+	if (view_jemalloc(c, jemalloc, &own, &all, &d))
+		return false;
+	known = unused_pages(all, index, &dirty, &muzzy);
+	jemalloc_arenas_free(&own);
+	if (known)
+		fprintf(c->sink->out, "predicted up to -%s: dirty %s, muzzy %s (called)\n",
+			text_size_fine(sum, (uint64_t)(dirty + muzzy), c->set.bytes),
+			text_size_fine(d_text, (uint64_t)dirty, c->set.bytes),
+			text_size_fine(m_text, (uint64_t)muzzy, c->set.bytes));
+	return known;
+}
+
+static int plan_purge(struct context *c, struct reply *r, const struct allocator *jemalloc,
+		      long index)
 {
 	char call[48] = "arena.<all>.purge";
 
@@ -54,10 +92,10 @@ static int plan_purge(struct context *c, struct reply *r, long index)
 		reply_set(r, "call", json_string(call));
 		return 0;
 	}
-	fprintf(c->sink->out,
-		"would call mallctl(\"%s\"), nothing was done; what it would return is not known "
-		"without a call (`arenas`: dirty and muzzy)\n",
-		call);
+	fprintf(c->sink->out, "would call mallctl(\"%s\")%s\n", call, context_undone(c));
+	if (!c->asks || !purge_outlook(c, jemalloc, index))
+		fprintf(c->sink->out, "what it would return is not known without a call "
+				      "(`arenas`: dirty and muzzy)\n");
 	return 0;
 }
 
@@ -73,7 +111,7 @@ int cmd_purge(struct context *c, const struct args *a, struct reply *r, struct d
 	if (err)
 		return err;
 	if (c->set.dry_run)
-		return plan_purge(c, r, index);
+		return plan_purge(c, r, jemalloc, index);
 	err = jemalloc_purge_measured(c->process, jemalloc, index, &e, d);
 	if (err)
 		return err;
@@ -103,18 +141,15 @@ unsigned effect_background_thread(const struct args *a)
 
 #define WHAT_IT_MEANS                                                                              \
 	"jemalloc would start threads in the process, which stay: made by heapmedic's thread, "    \
-	"they "                                                                                    \
-	"share its descriptor table and not the program's, and each thread counts in its limits"
+	"they share its descriptor table and not the program's, and each thread counts in its "    \
+	"limits"
 
 /* The program did not ask for threads: whoever wants them must say so, knowing what they are. */
-static int agree(struct context *c, struct diag *d)
+static int check_agreed(const struct context *c, struct diag *d)
 {
-	if (c->set.yes)
+	/* the shell has told them, and asked */
+	if (c->set.yes || (c->interactive && c->set.confirm))
 		return 0;
-	if (c->interactive && c->set.confirm) {
-		context_note(c, "%s", WHAT_IT_MEANS);
-		return confirm_ask(c, "background_thread on", d);
-	}
 	return diag_fail(d, -EPERM, HM_UNSAFE, "starts-threads",
 			 "give --yes if that is all right; or start the program with "
 			 "background_thread:true among its options, or lower the decay times "
@@ -128,7 +163,7 @@ static int set_threads(struct context *c, struct reply *r, const struct allocato
 	const struct ctl_name *row = ctl_find("background_thread");
 	const struct ctl_value value = { .type = CTL_BOOL, .b = on };
 	struct ctl_value old;
-	int err = on ? agree(c, d) : 0;
+	int err = on ? check_agreed(c, d) : 0;
 
 	if (!err)
 		err = jemalloc_ctl_at(c->process, jemalloc, row->name, row, &value, &old, NULL,
@@ -202,7 +237,9 @@ int cmd_background_thread(struct context *c, const struct args *a, struct reply 
 		return set_threads(c, r, jemalloc, strcmp(a->argv[0], "on") == 0, d);
 	reply_set(r, "dry_run", json_true());
 	if (!c->set.json)
-		fprintf(c->sink->out, "would write background_thread %s, nothing was done\n",
-			a->argv[0]);
+		fprintf(c->sink->out, "would write background_thread %s%s\n", a->argv[0],
+			context_undone(c));
+	if (c->asks && strcmp(a->argv[0], "on") == 0)
+		reply_warn(c, r, "starts-threads", "%s", WHAT_IT_MEANS);
 	return 0;
 }

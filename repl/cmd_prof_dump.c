@@ -108,7 +108,7 @@ static int plan(struct context *c, struct reply *r, const char *path)
 	}
 	fputs("would save the profile in ", c->sink->out);
 	sink_text(c->sink->out, path, strlen(path));
-	fputs(", nothing was done\n", c->sink->out);
+	fprintf(c->sink->out, "%s\n", context_undone(c));
 	return 0;
 }
 

@@ -50,7 +50,7 @@ static int plan(struct context *c, struct reply *r, const char *what)
 	if (c->set.json)
 		reply_set(r, "dry_run", json_true());
 	else
-		fprintf(c->sink->out, "would %s, nothing was done\n", what);
+		fprintf(c->sink->out, "would %s%s\n", what, context_undone(c));
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "../agent/allocator_choice.h"
 #include "../agent/guard.h"
+#include "../agent/jemalloc.h"
 #include "../agent/jemalloc_missing.h"
 #include "../agent/trim.h"
 #include "../inject/clock.h"
@@ -77,19 +78,20 @@ static const char *predicted_word(const struct prediction *p)
 	return p->moving ? "predicted about " : "predicted ";
 }
 
-static void plan_text(const struct context *c, const struct allocator *a, const char *call,
+static void plan_text(struct context *c, const struct allocator *a, const char *call,
 		      const struct prediction *p)
 {
 	char size[SIZE_TEXT], time[SIZE_TEXT];
 
-	fprintf(c->sink->out, "would call %s in %s%s%s (%s%s), nothing was done\n", call,
-		a->ops->name, a->version[0] ? " " : "", a->version, linkage_name(a->linkage),
-		a->owns_malloc ? ", owns malloc" : "");
+	fprintf(c->sink->out, "would call %s in %s%s%s (%s%s)%s\n", call, a->ops->name,
+		a->version[0] ? " " : "", a->version, linkage_name(a->linkage),
+		a->owns_malloc ? ", owns malloc" : "", context_undone(c));
 	if (p->known)
 		fprintf(c->sink->out, "%s%s in %" PRIu64 " range%s, about %s\n", predicted_word(p),
 			text_delta(size, -(int64_t)p->bytes, c->set.bytes), p->ranges,
 			p->ranges == 1 ? "" : "s", time_format(p->duration_ns, time));
-	else
+	else if (!c->asks || strcmp(a->ops->name, "jemalloc") != 0 ||
+		 !purge_outlook(c, a, JEMALLOC_ALL))
 		fprintf(c->sink->out, "what it would return is not known without the call\n");
 }
 

@@ -45,6 +45,26 @@ void reply_set(struct reply *r, const char *key, json_t *v)
 	reply_member(r, r->result, key, v);
 }
 
+/* What was said before the question is not said again behind it. */
+static bool is_new(const struct context *c, struct reply *r, const char *text)
+{
+	const json_t *said;
+	size_t i;
+
+	json_array_foreach(r->said, i, said)
+	{
+		if (strcmp(json_string_value(said), text) == 0)
+			return false;
+	}
+	if (!c->asks)
+		return true;
+	if (!r->said)
+		r->said = json_array();
+	/* where there is no memory it is said twice */
+	(void)json_array_append_new(r->said, json_text(text, strlen(text)));
+	return true;
+}
+
 void reply_warn(struct context *c, struct reply *r, const char *code, const char *fmt, ...)
 {
 	char text[512];
@@ -55,6 +75,8 @@ void reply_warn(struct context *c, struct reply *r, const char *code, const char
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (!c->set.json) {
+		if (!is_new(c, r, text))
+			return;
 		context_note(c, "%s%s%s", sink_paint_err(c->sink, PAINT_WARN), text,
 			     sink_plain_err(c->sink));
 		return;
@@ -277,6 +299,32 @@ static void show(const struct run *r)
 	free(text);
 }
 
+/*
+ * What it would do, as a dry run tells it: the person decides by that. What a dry run refuses is
+ * not asked about. A command that goes on for ever has no such end.
+ */
+static int preview(struct run *r)
+{
+	struct context *c = r->c;
+	size_t len = 0;
+	char *text;
+	int err;
+
+	if (c->set.json || (r->row->flags & CMD_STREAMS))
+		return 0;
+	hold(r);
+	c->asks = c->set.dry_run = true;
+	err = r->row->run(c, &r->args, &r->reply, &r->d);
+	c->asks = c->set.dry_run = false;
+	progress_end();
+	text = sink_release(c->sink, &len);
+	if (text)
+		fwrite(text, 1, len, c->sink->out);
+	free(text);
+	fflush(c->sink->out);
+	return err ? check_gone(r, err) : 0;
+}
+
 static int ask(struct run *r)
 {
 	const struct settings *s = &r->c->set;
@@ -284,8 +332,10 @@ static int ask(struct run *r)
 
 	if (!(r->effect & CMD_WRITES) || !r->c->interactive || s->yes || !s->confirm)
 		return 0;
+	err = preview(r);
 	progress_end();
-	err = confirm_ask(r->c, r->row->name, &r->d);
+	if (!err)
+		err = confirm_ask(r->c, r->row->name, &r->d);
 	if (!err)
 		begin_progress(r);
 	return err;
@@ -453,6 +503,7 @@ enum hm_exit command_run(struct context *c, int argc, char *const *argv)
 	code = answer(&r, err);
 	json_decref(r.reply.result);
 	json_decref(r.reply.warnings);
+	json_decref(r.reply.said);
 	args_free(&r.args);
 	c->set = context_settings(c);
 	return code;

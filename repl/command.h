@@ -78,8 +78,9 @@ struct args {
 struct reply {
 	json_t *result;
 	json_t *warnings;
-	bool failed; /* an allocation failed: the answer is not whole */
-	bool silent; /* the error has been told already */
+	json_t *said; /* as text, before the question; NULL: nothing */
+	bool failed;  /* an allocation failed: the answer is not whole */
+	bool silent;  /* the error has been told already */
 };
 
 struct command {

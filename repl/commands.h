@@ -104,6 +104,9 @@ command_fn cmd_purge, cmd_background_thread;
 check_fn check_purge, check_background_thread;
 /* "all" or nothing (JEMALLOC_ALL), or the number of an arena. Exit 2. */
 HM_MUST_CHECK int arena_parse(const char *word, long *out, struct diag *d);
+/* Prints what a purge of index would return at most, by asking jemalloc; false where that is not
+ * known. */
+bool purge_outlook(struct context *c, const struct allocator *jemalloc, long index);
 unsigned effect_background_thread(const struct args *a);
 /* cmd_arenas_jemalloc.c */
 struct jemalloc_arenas;

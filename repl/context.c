@@ -168,6 +168,11 @@ enum hm_exit context_end(struct context *c)
 	return d.exit;
 }
 
+const char *context_undone(const struct context *c)
+{
+	return c->asks ? "" : ", nothing was done";
+}
+
 const char *origin_text(const struct origin *o, char *buf, size_t size)
 {
 	if (!o->name)

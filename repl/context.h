@@ -47,6 +47,7 @@ struct context {
 	struct grammar_vars vars;
 	bool interactive; /* a person types the commands */
 	bool ended;	  /* the process has; loaded is the last look at it, if there was one */
+	bool asks;	  /* a dry run before the question whether it shall be done */
 	bool oneshot;	  /* nothing follows this command */
 	bool quit;
 	bool go_on;	       /* on-error continue: of the runbook that runs */
@@ -92,6 +93,9 @@ HM_MUST_CHECK int context_end_session(struct context *c, char *warn, size_t size
 /* Ends everything; what was not as before is told. Returns the exit code: HM_OK or the error's. */
 enum hm_exit context_end(struct context *c);
 
+/* What stands behind what a dry run would do: ", nothing was done", or nothing before a question.
+ */
+const char *context_undone(const struct context *c);
 /* "FILE:3", "-e:1", "shell" or NULL for the command line. */
 const char *origin_text(const struct origin *o, char *buf, size_t size);
 /* When what is answered was true: now, or when the snapshot was taken. */

@@ -162,6 +162,68 @@ Test(shell, attach_is_not_for_runbooks)
 	victim_stop(&v);
 }
 
+/* ---- a change is predicted, and asked about once */
+
+Test(shell, a_change_shows_what_it_would_do_and_asks_once)
+{
+	struct victim v;
+	char line[100];
+
+	victim_start_named(&v, "retained", "2", "400");
+	start(v.pid, NULL, NULL);
+	terminal_type(&t, "trim\r");
+	terminal_expect(&t, "would call malloc_trim(0) in glibc");
+	terminal_expect(&t, "predicted -");
+	snprintf(line, sizeof(line), "trim changes retained (pid %d). Go on? [y/N] ", v.pid);
+	terminal_expect(&t, line);
+	terminal_type(&t, "\r");
+	terminal_expect(&t, "trim was not confirmed, nothing was done");
+	/* Ctrl-C says no, too, and the window may change meanwhile */
+	terminal_type(&t, "trim\r");
+	terminal_expect(&t, "[y/N] ");
+	terminal_type(&t, "\003");
+	terminal_expect(&t, "was not confirmed");
+	terminal_type(&t, "mallopt M_ARENA_MAX 2\r");
+	terminal_expect(&t, "would set M_ARENA_MAX 2");
+	terminal_expect(&t, "[y/N] ");
+	terminal_type(&t, "y\r");
+	/* what the question has told already is not said again */
+	terminal_expect(&t, "\nM_ARENA_MAX 2\r\n");
+	terminal_expect_none(&t, "arenas", 100);
+	terminal_type(&t, "set confirm off\r");
+	terminal_type(&t, "trim\r");
+	terminal_expect(&t, " -> ");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	cr_expect_null(strstr(t.text, "nothing was done\r\npredicted"));
+	victim_stop(&v);
+}
+
+Test(shell, a_purge_shows_what_there_is)
+{
+	struct victim v;
+
+	victim_start_named(&v, "jem-static", NULL, NULL);
+	start(v.pid, NULL, NULL);
+	terminal_type(&t, "purge\r");
+	terminal_expect(&t, "would call mallctl(\"arena.<all>.purge\")\r\n");
+	terminal_expect(&t, "predicted up to -");
+	terminal_expect(&t, "[y/N] ");
+	terminal_type(&t, "n\r");
+	terminal_expect(&t, "not confirmed");
+	terminal_type(&t, "background_thread on\r");
+	terminal_expect(&t, "would write background_thread on\r\n");
+	terminal_expect(&t, "would start threads in the process, which stay");
+	terminal_expect(&t, "[y/N] ");
+	terminal_type(&t, "y\r");
+	terminal_expect(&t, "background_thread off -> on");
+	terminal_type(&t, "background_thread off --yes\r");
+	terminal_expect(&t, "background_thread on -> off");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	victim_stop(&v);
+}
+
 /* ---- paging */
 
 /* All mappings of a process with ten threads are more than a screen. */

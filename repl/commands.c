@@ -323,7 +323,7 @@ static const struct command rows[] = {
 			{ "guard --when 'rss > 3G' --clear 'rss < 2G' --do trim --every 1m --max 5", "with hysteresis, five times at most" } },
 	  .exits = { { HM_OK, "it was ended: by Ctrl-C, SIGTERM, --max or --for" },
 		     { HM_GONE, "the process has ended (with -p)" } } },
-	{ .name = "serve", .flags = CMD_PASSIVE | CMD_CALLS | CMD_NO_PROCESS | CMD_SELECTS, .usage = "OPTIONS", .check = check_serve, .effect = effect_serve, .run = cmd_serve,
+	{ .name = "serve", .flags = CMD_PASSIVE | CMD_CALLS | CMD_NO_PROCESS | CMD_SELECTS | CMD_STREAMS, .usage = "OPTIONS", .check = check_serve, .effect = effect_serve, .run = cmd_serve,
 	  .options = { [SERVE_LISTEN] = { "listen", "ADDRESS:PORT", "where (127.0.0.1:9748; [::1]:9748; port 0: any)" },
 		       [SERVE_ANYWHERE] = { "listen-anywhere", NULL, "the address may be one that other hosts reach" },
 		       [SERVE_INTERVAL] = { "min-interval", "TIME", "give the same numbers again for so long (5s)" },

@@ -428,7 +428,7 @@ Test(command, prof_changes_the_target_only_where_it_says_so)
 	cr_expect_eq(effect_of("prof status"), CMD_CALLS);
 	cr_expect_eq(effect_of("prof dump f"), CMD_CALLS);
 	cr_expect_eq(effect_of("prof top"), CMD_CALLS);
-	cr_expect_eq(effect_of("prof on"), CMD_CALLS | CMD_WRITES);
+	cr_expect_eq(effect_of("prof on"), CMD_CALLS | CMD_WRITES | CMD_STREAMS);
 	cr_expect_eq(effect_of("prof off"), CMD_CALLS | CMD_WRITES);
 	cr_expect_eq(effect_of("prof reset"), CMD_CALLS | CMD_WRITES);
 	cr_expect(effect_of("prof top --file f") & CMD_NO_PROCESS);

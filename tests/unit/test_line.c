@@ -81,7 +81,7 @@ Test(complete, commands)
 {
 	expect("tr", "trim");
 	expect("mall", "mallopt mallctl");
-	expect("s", "snapshot stats set sleep source");
+	expect("s", "snapshot stats serve set sleep source");
 	expect("check; tri", "trim");
 	expect("  che", "check");
 	expect("exi", "exit");

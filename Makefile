@@ -7,6 +7,7 @@
 #   make test-glibcs  tests on processes of Debian 11, 12, 13 and sid (glibc 2.31, 2.36, 2.41, 2.43), in roots made by debootstrap
 #   make torture    some twenty minutes (two CPUs) of everything that could harm a target; stops at the first harm
 #   make bench      how fast large processes are read, and what that costs: a table, and build/bench.json (some minutes)
+#   make bench-check  fails if `prof top` is not 20 times as fast as jeprof (part of no other target)
 #   make fuzz       damaged and hostile input for every parser, SECONDS=60 in all (needs clang)
 #
 # V=1 shows the commands, CC=clang uses clang, SAN=1 builds with ASan and UBSan (into build-san, so that nothing is mixed).
@@ -68,14 +69,14 @@ UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildca
 # Headers that are generated, so that the first build makes them before anything includes them.
 GEN_HDR := $(BUILD)/gen/mallctl_table.inc $(BUILD)/gen/flame_js.inc
 
-.PHONY: all test test-glibcs test-roots tests unit live torture bench victims demo lint format static install install-deps deps clean FORCE fuzz fuzz-seeds
+.PHONY: all test test-glibcs test-roots tests unit live torture bench bench-check victims demo lint format static install install-deps deps clean FORCE fuzz fuzz-seeds
 .SECONDARY:
 all: $(PROG)
 
 # `make test` and `make demo` promise to work on a fresh machine: there the packages come before the first compilation.
-DEPS := $(if $(filter test demo torture bench fuzz test-glibcs test-roots,$(MAKECMDGOALS)),deps)
+DEPS := $(if $(filter test demo torture bench bench-check fuzz test-glibcs test-roots,$(MAKECMDGOALS)),deps)
 deps:
-	@scripts/install-deps.sh build $(if $(filter test torture bench test-glibcs test-roots,$(MAKECMDGOALS)),test) \
+	@scripts/install-deps.sh build $(if $(filter test torture bench bench-check test-glibcs test-roots,$(MAKECMDGOALS)),test) \
 		$(filter fuzz,$(MAKECMDGOALS)) $(if $(filter test-glibcs test-roots,$(MAKECMDGOALS)),roots)
 install-deps:
 	scripts/install-deps.sh build test lint fuzz
@@ -351,6 +352,9 @@ $(BENCH): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o
 bench: $(PROG) $(BENCH) $(VICTIMS)/vast
 	@$(BUILD)/tests/bench/bench $(abspath $(PROG)) $(abspath $(VICTIMS)) $(BUILD)/bench.json $(SHAPES)
 	@$(BUILD)/tests/bench/bench_profile $(abspath $(PROG)) $(abspath $(BUILD))/bench-profile $(BUILD)/bench-profile.json $(SHAPES)
+
+bench-check: $(PROG) $(BUILD)/tests/bench/bench_profile
+	@$(BUILD)/tests/bench/bench_profile $(abspath $(PROG)) $(abspath $(BUILD))/bench-profile $(BUILD)/bench-profile.json profile check
 
 # ---- the rest
 lint: $(GEN_HDR)

@@ -3,7 +3,8 @@
  * bench_profile HEAPMEDIC DIR OUT.json [SHAPE...]: a heap profile of 20,000 stacks of a large
  * program with debug info, which is made in DIR, looked at by heapmedic and by jeprof. One line per
  * program on stdout, all samples in OUT.json. With SHAPEs, it is run only if "profile" is one of
- * them.
+ * them. "check": it fails where heapmedic is not LEAST times as fast; that compares two programs in
+ * one run, so a busy machine, which slows both down, does not decide.
  */
 #include <elf.h>
 #include <errno.h>
@@ -244,7 +245,8 @@ static json_t *json_of(const char *name, const struct sample *s)
 			 "cpu_seconds", s->cpu, "peak_mib", s->peak_mib);
 }
 
-static void measure(const char *heapmedic, const char *program, const char *heap, const char *out)
+/* Returns how many times as fast heapmedic is. */
+static double measure(const char *heapmedic, const char *program, const char *heap, const char *out)
 {
 	const char *const own[] = { heapmedic, "prof", "top", "--file", heap, NULL };
 	const char *const jeprof[] = { "jeprof", "--text", program, heap, NULL };
@@ -272,17 +274,21 @@ static void measure(const char *heapmedic, const char *program, const char *heap
 	if (!all || json_dump_file(all, out, JSON_INDENT(1)))
 		fail("%s cannot be written", out);
 	json_decref(all);
+	return b.seconds / a.seconds;
 }
 
 int main(int argc, char **argv)
 {
 	char program[PATH], heap[PATH];
-	bool wanted = argc == 4;
+	bool wanted = argc == 4, check = false;
+	double times;
 
 	if (argc < 4)
 		fail("usage: bench_profile HEAPMEDIC DIR OUT.json [SHAPE...]");
-	for (int i = 4; i < argc; i++)
+	for (int i = 4; i < argc; i++) {
 		wanted |= strcmp(argv[i], "profile") == 0;
+		check |= strcmp(argv[i], "check") == 0;
+	}
 	if (!wanted)
 		return 0;
 	if (mkdir(argv[2], 0755) && errno != EEXIST)
@@ -291,6 +297,8 @@ int main(int argc, char **argv)
 	snprintf(heap, sizeof(heap), "%s/large.heap", argv[2]);
 	make_program(argv[2], program);
 	make_profile(program, heap);
-	measure(argv[1], program, heap, argv[3]);
+	times = measure(argv[1], program, heap, argv[3]);
+	if (check && times < LEAST)
+		fail("prof top is %.1f times as fast as jeprof, and not %d times", times, LEAST);
 	return 0;
 }

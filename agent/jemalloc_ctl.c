@@ -320,29 +320,42 @@ static int run(struct process *p, const struct allocator *a, uint64_t fn, const 
 	return code ? refused(p, a, row, name, !read && value, code, got, d) : rc;
 }
 
-/* A purge or decay of an arena that is not there is nothing to jemalloc, which then says that it
- * was done. */
-static int check_arena(struct process *p, const struct allocator *a, const struct ctl_name *row,
-		       const char *full, struct diag *d)
+/* Whether a name says false; one that this jemalloc does not have says nothing. */
+static int says_false(struct process *p, const struct allocator *a, const char *name, bool *no,
+		      struct diag *d)
+{
+	struct ctl_ask ask = { .name = name, .row = ctl_find(name) };
+	struct ctl_fresh fresh;
+	int rc = jemalloc_ask(p, a, &ask, 1, &fresh, d);
+
+	*no = !rc && !ask.rc && !ask.value.b;
+	return rc;
+}
+
+/*
+ * What jemalloc takes and does nothing for: a purge or decay of an arena that is not there, and
+ * before 5.3 a switch of the sampling where it was not enabled at the start. A success would say
+ * that something was done. initialized exists since 5.0.
+ */
+static int check_effect(struct process *p, const struct allocator *a, const struct ctl_name *row,
+			const char *full, bool write, struct diag *d)
 {
 	static const char prefix[] = "arena.";
-	char name[NAME_SIZE];
-	struct ctl_ask ask = { .name = name, .row = ctl_find("arena.<i>.initialized") };
-	struct ctl_fresh fresh;
-	unsigned long index;
+	bool arena = row->type == CTL_VOID && strncmp(full, prefix, sizeof(prefix) - 1) == 0;
+	unsigned long index = arena ? strtoul(full + sizeof(prefix) - 1, NULL, 10) : 0;
+	bool prof = (write || row->type == CTL_VOID) && strncmp(row->condition, "prof", 4) == 0;
+	char name[NAME_SIZE] = "opt.prof";
+	bool no;
 	int rc;
 
-	if (row->type != CTL_VOID || strncmp(full, prefix, sizeof(prefix) - 1) != 0)
+	if ((!arena || index == JEMALLOC_ARENAS_ALL) && !prof)
 		return 0;
-	index = strtoul(full + sizeof(prefix) - 1, NULL, 10);
-	if (index == JEMALLOC_ARENAS_ALL)
-		return 0;
-	snprintf(name, sizeof(name), "arena.%lu.initialized", index);
-	rc = jemalloc_ask(p, a, &ask, 1, &fresh, d);
-	/* before 5.0 there is no such name */
-	if (rc || ask.rc || ask.value.b)
+	if (arena)
+		snprintf(name, sizeof(name), "arena.%lu.initialized", index);
+	rc = says_false(p, a, name, &no, d);
+	if (rc || !no)
 		return rc;
-	return jemalloc_refused(a, full, false, EFAULT, d);
+	return refused(p, a, row, full, write, arena ? EFAULT : ENOENT, 0, d);
 }
 
 int jemalloc_ctl_at(struct process *p, const struct allocator *a, const char *name,
@@ -379,7 +392,7 @@ int jemalloc_ctl_at(struct process *p, const struct allocator *a, const char *na
 	if (!rc)
 		rc = name_resolve(p, a, &path, name, full, d);
 	if (!rc)
-		rc = check_arena(p, a, row, full, d);
+		rc = check_effect(p, a, row, full, value != NULL, d);
 	if (!rc)
 		rc = run(p, a, fn, full, row, value, old, now, fresh, d);
 	if (rc && p->session)

@@ -32,15 +32,22 @@ static const struct map *find_head(const struct maps *maps, const struct map *at
 	return NULL;
 }
 
-/* A mapping may have been cut or joined with the next since; the kernel's mark of a file that is
- * gone is no part of its name. */
-static bool same_place(const struct map *at, const struct symbol_map *m)
+/* The kernel's mark of a file that is gone is no part of its name. Where the process has another
+ * root directory than we, it sees the end of the path that we see. */
+static bool same_path(const char *ours, const char *its)
 {
 	static const char gone[] = " (deleted)";
-	size_t len = strlen(at->name);
+	size_t len = strlen(ours), n = strlen(its), mark = sizeof(gone) - 1;
 
-	return at->offset + (m->start - at->start) == m->offset &&
-	       !strncmp(m->path, at->name, len) && (!m->path[len] || !strcmp(m->path + len, gone));
+	if (n > mark && !strcmp(its + n - mark, gone))
+		n -= mark;
+	return n && n <= len && its[0] == '/' && !memcmp(ours + len - n, its, n);
+}
+
+/* A mapping may have been cut or joined with the next since. */
+static bool same_place(const struct map *at, const struct symbol_map *m)
+{
+	return at->offset + (m->start - at->start) == m->offset && same_path(at->name, m->path);
 }
 
 static int open_object(struct symbols_live *l, const struct map *head)

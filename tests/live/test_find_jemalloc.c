@@ -13,11 +13,14 @@
 #include "victim.h"
 
 #define MIB (1024ll * 1024)
-/* Each keeps 64 MiB, of which jemalloc itself may have given some back. */
-#define KEPT_LEAST (40 * MIB)
+/* Each keeps 64 MiB, of which jemalloc itself may have given some back (5.2 is quicker at it). */
+#define KEPT_LEAST (16 * MIB)
 #define KEPT_MOST  (66 * MIB)
 /* Plugins with a jemalloc need room in static TLS (tls_model initial-exec of Debian's build). */
 #define ROOM "GLIBC_TUNABLES=glibc.rtld.optional_static_tls=65536"
+
+/* libc.so.6 and before glibc 2.34 libc-2.33.so */
+#define LIBC "/libc"
 
 /* What `check` has to say of one allocator. */
 struct expected {
@@ -37,19 +40,19 @@ struct find_case {
 static const struct find_case cases[] = {
 	{ .plan = { .argv = { "@jemlinked", "2" } },
 	  .found = { { "jemalloc", "dynamic", "", true, true, true, "/libjemalloc.so.2" },
-		     { "glibc", "dynamic", "", false, false, true, "/libc.so.6" } },
+		     { "glibc", "dynamic", "", false, false, true, LIBC } },
 	  .trimmed = 1 },
 	{ .plan = { .argv = { "@retained", "2" }, .env = "LD_PRELOAD=libjemalloc.so.2" },
 	  .found = { { "jemalloc", "preload", "", true, true, true, "/libjemalloc.so.2" },
-		     { "glibc", "dynamic", "", false, false, true, "/libc.so.6" } },
+		     { "glibc", "dynamic", "", false, false, true, LIBC } },
 	  .trimmed = 1 },
 	{ .plan = { .argv = { "@jem-static" } },
 	  .found = { { "jemalloc", "static", "", true, true, true, "/jem-static" },
-		     { "glibc", "dynamic", "", false, false, true, "/libc.so.6" } },
+		     { "glibc", "dynamic", "", false, false, true, LIBC } },
 	  .trimmed = 1 },
 	{ .plan = { .argv = { "@jem-nopie" } },
 	  .found = { { "jemalloc", "static", "", true, true, true, "/jem-nopie" },
-		     { "glibc", "dynamic", "", false, false, true, "/libc.so.6" } },
+		     { "glibc", "dynamic", "", false, false, true, LIBC } },
 	  .trimmed = 1 },
 	/* glibc's malloc is not in it */
 	{ .plan = { .argv = { "@jem-whole" } },
@@ -58,38 +61,38 @@ static const struct find_case cases[] = {
 	/* the program's own malloc is jemalloc's; that of its libraries is not */
 	{ .plan = { .argv = { "@jem-hidden" } },
 	  .found = { { "jemalloc", "static", "", false, true, true, "/jem-hidden" },
-		     { "glibc", "dynamic", "", true, true, true, "/libc.so.6" } },
+		     { "glibc", "dynamic", "", true, true, true, LIBC } },
 	  .trimmed = 1 },
 	{ .plan = { .argv = { "@jem-rust" } },
 	  .found = { { "jemalloc", "static", "_rjem_", false, true, true, "/jem-rust" },
-		     { "glibc", "dynamic", "", true, true, true, "/libc.so.6" } },
+		     { "glibc", "dynamic", "", true, true, true, LIBC } },
 	  .trimmed = 1 },
 	{ .plan = { .argv = { "@jem-rust" }, .env = "LD_PRELOAD=libjemalloc.so.2" },
 	  .found = { { "jemalloc", "static", "_rjem_", false, true, true, "/jem-rust" },
 		     { "jemalloc", "preload", "", true, true, true, "/libjemalloc.so.2" },
-		     { "glibc", "dynamic", "", false, false, true, "/libc.so.6" } },
+		     { "glibc", "dynamic", "", false, false, true, LIBC } },
 	  .trimmed = 1 },
 	{ .plan = { .argv = { "@jem-host", "@jem-hidden.so", "@jem-exported.so" }, .env = ROOM },
-	  .found = { { "glibc", "dynamic", "", true, true, true, "/libc.so.6" },
+	  .found = { { "glibc", "dynamic", "", true, true, true, LIBC },
 		     { "jemalloc", "static", "_rjem_", false, true, true, "/jem-hidden.so" },
 		     { "jemalloc", "static", "_rjem_", false, true, true, "/jem-exported.so" } },
 	  .trimmed = 2 },
 	/* exported by a library that looks into itself first, or into the program's libraries: then
 	 * nobody reaches it, and it is not asked */
 	{ .plan = { .argv = { "@jem-host", "@jem-symbolic.so" }, .env = ROOM },
-	  .found = { { "glibc", "dynamic", "", true, true, true, "/libc.so.6" },
+	  .found = { { "glibc", "dynamic", "", true, true, true, LIBC },
 		     { "jemalloc", "static", "", false, true, true, "/jem-symbolic.so" } },
 	  .trimmed = 1 },
 	{ .plan = { .argv = { "@jem-host", "@jem-plain.so" }, .env = ROOM },
-	  .found = { { "glibc", "dynamic", "", true, true, true, "/libc.so.6" },
+	  .found = { { "glibc", "dynamic", "", true, true, true, LIBC },
 		     { "jemalloc", "static", "", false, false, true, "/jem-plain.so" } } },
 	/* exported, so that libc finds it, and stripped: the malloc is there, but mallctl is not */
 	{ .plan = { .argv = { "@jem-bare" } },
 	  .check = 5,
 	  .found = { { "jemalloc", "static", "", true, true, false, "/jem-bare" },
-		     { "glibc", "dynamic", "", false, false, true, "/libc.so.6" } } },
+		     { "glibc", "dynamic", "", false, false, true, LIBC } } },
 	{ .plan = { .argv = { "@jem-host", "@jem-stripped.so" }, .env = ROOM },
-	  .found = { { "glibc", "dynamic", "", true, true, true, "/libc.so.6" },
+	  .found = { { "glibc", "dynamic", "", true, true, true, LIBC },
 		     { "jemalloc", "static", "", false, true, false, "/jem-stripped.so" } } },
 };
 
@@ -108,7 +111,10 @@ static void check_one(json_t *o, const struct expected *x, const char *all)
 	cr_assert_eq(json_bool(o, "owns_malloc"), x->owns, "%s", all);
 	cr_assert_eq(json_bool(o, "in_use"), x->in_use, "%s", all);
 	cr_assert_eq(json_bool(o, "callable"), x->callable, "%s", all);
-	cr_assert(ends_with(json_text(o, "file"), x->file), "%s", all);
+	if (!strcmp(x->file, LIBC))
+		cr_assert_not_null(strstr(json_text(o, "file"), LIBC), "%s", all);
+	else
+		cr_assert(ends_with(json_text(o, "file"), x->file), "%s", all);
 	if (strcmp(x->name, "jemalloc") == 0)
 		cr_assert_str_eq(json_text(o, "version"), victim_jemalloc(), "%s", all);
 }
@@ -234,7 +240,7 @@ Test(find_jemalloc, one_of_two_plugins_is_chosen)
 	victim_start(&v, &plan);
 	refused(&v, NULL, version, 2, "several-allocators", "jem-hidden.so, jem-exported.so");
 	refused(&v, "_rjem_", version, 2, "several-allocators", "jem-hidden.so");
-	refused(&v, "other.so", version, 5, "no-such-allocator", "libc.so.6");
+	refused(&v, "other.so", version, 5, "no-such-allocator", "libc");
 	refused(&v, "glibc", version, 5, "no-jemalloc", "`check`");
 	read_version(&v, "jem-hidden.so");
 	read_version(&v, "jem-exported.so:_rjem_");
@@ -282,17 +288,17 @@ Test(find_jemalloc, the_owner_of_two_is_asked)
 	read_version(&v, "libjemalloc.so.2");
 	read_version(&v, "_rjem_");
 	/* facts are of both together, or of the one that was named */
-	run(&r, v.pid, "--json", "facts", "jemalloc.dirty", NULL);
+	run(&r, v.pid, "--json", "facts", "jemalloc.purgeable", NULL);
 	run_expect(&r, 0);
 	o = run_json(&r, 0, v.pid, "facts");
-	both = json_integer_value(json_object_get(json_at(o, "result"), "jemalloc.dirty"));
+	both = json_integer_value(json_object_get(json_at(o, "result"), "jemalloc.purgeable"));
 	json_decref(o);
 	run_free(&r);
-	run(&r, v.pid, "--json", "facts", "jemalloc.dirty", "--allocator", "libjemalloc.so.2",
+	run(&r, v.pid, "--json", "facts", "jemalloc.purgeable", "--allocator", "libjemalloc.so.2",
 	    NULL);
 	run_expect(&r, 0);
 	o = run_json(&r, 0, v.pid, "facts");
-	one = json_integer_value(json_object_get(json_at(o, "result"), "jemalloc.dirty"));
+	one = json_integer_value(json_object_get(json_at(o, "result"), "jemalloc.purgeable"));
 	json_decref(o);
 	run_free(&r);
 	cr_assert_geq(both, KEPT_LEAST);
@@ -354,6 +360,8 @@ Test(find_jemalloc, stripped_and_then_with_its_debug_file)
 
 	if (geteuid() != 0)
 		cr_skip_test("only root can put a debug file in its place");
+	if (getenv("VICTIM_ROOT"))
+		cr_skip_test("the root of another release does not have it");
 	cr_assert_not_null(from);
 	cr_assert(debug_place(dir, file), "gcc makes no build ids");
 	unlink(file);
@@ -408,7 +416,7 @@ Test(find_jemalloc, a_liar_is_not_called)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		refused(&v, names[i], version, 5, "not-jemalloc", "cannot be trusted");
 	/* its plain mallctl is nobody's malloc: not even in use */
-	refused(&v, "jem-liar.so:", version, 5, "no-such-allocator", "libc.so.6");
+	refused(&v, "jem-liar.so:", version, 5, "no-such-allocator", "libc");
 	/* glibc is trimmed all the same */
 	run_ok(v.pid, "trim", NULL);
 	state_same(&v, &state, STATE_EXACT);

@@ -21,6 +21,8 @@
 
 struct search {
 	uint64_t deadline;
+	uint64_t frugal;      /* until then threads at no cost are waited for */
+	bool hope;	      /* one of these may be had in the next round */
 	unsigned tries;	      /* looks at a thread, held or not */
 	unsigned holds, most; /* threads held so far; at most so many in one round */
 	pid_t tid;	      /* the last one tried, and why not */
@@ -66,6 +68,7 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 	int rc = th->sp ? safepoint_preview(&s->b.sp, th->sp, th->pc, th->tcb) : 0;
 
 	if (rc == 0) {
+		f->hope = true;
 		waited_prepare(&s->b.wait, s->t, th, s->b.options != 0);
 		if (s->b.wait.ends_soon)
 			return leave(f, tid, "its wait is just about to end by itself");
@@ -111,11 +114,31 @@ static int try_thread(struct session *s, const struct thread *th, struct search 
 	return leave(f, tid, why);
 }
 
+/* The owner of an arena is in a wait that cannot be interrupted: of a page that comes from swap, it
+ * is short. */
+static bool owner_waits(const struct threads *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->v[i].has_arena && list->v[i].state == 'D')
+			return true;
+	return false;
+}
+
+/*
+ * The threads from here on cost something: an arena, or a wait that begins anew. On a busy machine
+ * those before them need only more time, one that computes to get a CPU and stop.
+ */
+static bool too_dear(const struct session *s, const struct search *f)
+{
+	return f->hope && !s->o.thread && clock_now() < f->frugal;
+}
+
 static int try_round(struct session *s, struct search *f, struct diag *d)
 {
 	struct threads list;
 	unsigned before = f->holds;
 	bool found = false;
+	size_t dear;
 	int rc;
 
 	/* One that came to its stop too late stands there until we let it go. */
@@ -134,12 +157,16 @@ static int try_round(struct session *s, struct search *f, struct diag *d)
 		return diag_internal(d, rc, "ranking threads");
 	}
 	s->block.arena_off = list.arena_off;
+	f->hope = owner_waits(&list);
+	dear = threads_at_no_cost(&list);
 	rc = 1;
 	for (size_t i = 0; i < list.n && f->holds - before < f->most && rc == 1; i++) {
 		const struct thread *th = &list.v[i];
 
 		if (s->o.thread && th->tid != s->o.thread)
 			continue;
+		if (i == dear && too_dear(s, f))
+			break;
 		found = true;
 		if (!th->usable) {
 			snprintf(f->reason, sizeof(f->reason), "thread %d: %s", th->tid,
@@ -168,7 +195,10 @@ int session_interrupted(const struct session *s, struct diag *d)
 /* 0 with a thread held at a safe point, or a diag. */
 int session_hold(struct session *s, unsigned forbid, struct diag *d)
 {
-	struct search f = { .deadline = clock_now() + s->o.deadline_ns, .most = FIRST_HOLDS };
+	const uint64_t now = clock_now();
+	struct search f = { .deadline = now + s->o.deadline_ns,
+			    .frugal = now + s->o.deadline_ns / 2,
+			    .most = FIRST_HOLDS };
 	uint64_t nap = FIRST_NAP;
 	int rc;
 

@@ -394,6 +394,15 @@ void threads_sort(struct threads *list)
 		qsort(list->v, list->n, sizeof(*list->v), compare);
 }
 
+size_t threads_at_no_cost(const struct threads *list)
+{
+	size_t n = 0;
+
+	while (n < list->n && list->v[n].usable && list->v[n].rank < RANK_NO_ARENA)
+		n++;
+	return n;
+}
+
 int threads_rank(const struct target *t, const struct maps *maps, const struct modules *mods,
 		 struct threads *list)
 {

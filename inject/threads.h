@@ -64,4 +64,10 @@ HM_MUST_CHECK int threads_locate(const struct target *t, const struct modules *m
 /* Not this one, for that reason (static text): it sorts behind all that are usable. */
 void threads_refuse(struct thread *th, const char *why);
 void threads_sort(struct threads *list);
+/*
+ * How many at the front of a ranked list own an arena and may be borrowed at no cost to anybody.
+ * Whoever else starts a thread may make a new arena for that: its 64 MiB of address space stay
+ * (arena_get2 in glibc's malloc/arena.c).
+ */
+size_t threads_at_no_cost(const struct threads *list);
 #endif

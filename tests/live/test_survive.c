@@ -2,10 +2,13 @@
 /* The target survives, whatever thread is borrowed and whenever heapmedic is interrupted. (What
  * SIGKILL does: tests/torture/test_kill.c.) */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "heap.h"
@@ -136,6 +139,49 @@ Test(survive, sessions_leave_nothing_in_one_arena)
 Test(survive, sessions_leave_nothing_in_a_static_program)
 {
 	leaves_nothing("threadstatic", "arenas", NULL);
+}
+
+/*
+ * The thread that owns the only arena cannot be had for a while, the other one has none and could
+ * be at once. It is waited for: else a new arena would be made, and its address space would stay.
+ */
+Test(survive, an_arena_is_not_made_in_haste, .timeout = 120)
+{
+	char dir[] = "/tmp/survive-XXXXXX", fifo[64];
+	struct heap_size before, after;
+	struct victim v;
+	struct run r;
+	int fd, status;
+	pid_t waker;
+
+	cr_assert_not_null(mkdtemp(dir));
+	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	cr_assert_eq(mkfifo(fifo, 0600), 0);
+	victim_start_named(&v, "vforks", fifo, NULL);
+	fd = open(fifo, O_WRONLY | O_CLOEXEC);
+	before = heap_size(v.pid);
+	cr_assert_eq(before.arenas, 1);
+	cr_assert_eq(write(v.in, "x", 1), 1);
+	proc_wait_state(v.pid, "D");
+	/* for good: in the second half of the time any thread is good enough */
+	run(&r, v.pid, "--deadline", "400ms", "check", "--hold", NULL);
+	run_expect(&r, 0);
+	cr_assert_geq(r.ns, 200000000u, "the other thread was taken at once");
+	run_free(&r);
+	waker = fork();
+	if (waker == 0) {
+		sleep_ns(300000000);
+		_exit(write(fd, "x", 1) != 1);
+	}
+	run_ok(v.pid, "--deadline", "60s", "trim", NULL);
+	cr_assert_eq(waitpid(waker, &status, 0), waker);
+	cr_assert_eq(status, 0);
+	after = heap_size(v.pid);
+	cr_assert_eq(after.arenas, 1, "a new arena was made");
+	victim_stop(&v);
+	close(fd);
+	unlink(fifo);
+	rmdir(dir);
 }
 
 /*

@@ -240,8 +240,32 @@ Test(threads, that_own_an_arena_come_first)
 	cr_expect(!none->has_arena);
 	cr_expect_lt(user->rank, none->rank);
 	cr_expect(user->usable && s.list.v[0].has_arena && s.list.v[0].usable);
+	/* these two, unless one of them could not be borrowed at that moment */
+	cr_expect_eq(threads_at_no_cost(&s.list),
+		     (size_t)main_thread->usable + (size_t)user->usable);
 	modules_free(&mods);
 	end_scene(&s);
+}
+
+/* What costs an arena, or makes a timeout begin anew, is not among them; nobody may be. */
+Test(threads, at_no_cost)
+{
+	struct thread v[] = {
+		{ .usable = true, .rank = 0 },	  { .usable = true, .rank = 7 },
+		{ .usable = true, .rank = 10 },	  { .usable = true, .rank = 32 },
+		{ .usable = false, .rank = 100 },
+	};
+	struct threads list = { .v = v, .n = sizeof(v) / sizeof(v[0]) };
+
+	cr_expect_eq(threads_at_no_cost(&list), 2);
+	list.v += 2;
+	list.n -= 2;
+	cr_expect_eq(threads_at_no_cost(&list), 0);
+	list.v += 2;
+	list.n -= 2;
+	cr_expect_eq(threads_at_no_cost(&list), 0);
+	list.n = 0;
+	cr_expect_eq(threads_at_no_cost(&list), 0);
 }
 
 /* Also of a thread that runs, of which no stack pointer is known. */

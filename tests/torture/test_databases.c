@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "client.h"
-#include "server.h"
+#include "service.h"
 #include "subject.h"
 #include "torture.h"
 
@@ -63,34 +63,34 @@ static void postgres_programs(char *bin, size_t size)
 }
 
 struct postgres {
-	struct server server;
+	struct service server;
 	char bin[128], initdb[160], postgres[160], psql[160], data[96];
 };
 
 static void postgres_start(struct postgres *pg)
 {
-	struct server *s = &pg->server;
+	struct service *s = &pg->server;
 
-	server_needs("setpriv", "util-linux");
+	service_needs("setpriv", "util-linux");
 	postgres_programs(pg->bin, sizeof(pg->bin));
-	server_dir(s, "postgres", "postgresql");
+	service_dir(s, "postgres", "postgresql");
 	snprintf(pg->initdb, sizeof(pg->initdb), "%s/initdb", pg->bin);
 	snprintf(pg->postgres, sizeof(pg->postgres), "%s/postgres", pg->bin);
 	snprintf(pg->psql, sizeof(pg->psql), "%s/psql", pg->bin);
 	snprintf(pg->data, sizeof(pg->data), "%s/data", s->dir);
-	server_run(s,
-		   (const char *const[]){ pg->initdb, "-N", "-A", "trust", "-U", "postgres", "-D",
-					  pg->data, NULL },
-		   NULL);
-	server_start(s, (const char *const[]){ pg->postgres, "-D", pg->data, "-k", s->dir, "-h", "",
-					       "-F", "-c", "autovacuum_naptime=1s", "-c",
-					       "parallel_setup_cost=0", "-c",
-					       "min_parallel_table_scan_size=0", NULL });
-	server_await(s, "ready to accept connections");
-	server_run(s,
-		   (const char *const[]){ pg->psql, "-Xq", "-v", "ON_ERROR_STOP=1", "-h", s->dir,
-					  "-U", "postgres", NULL },
-		   server_file(s, "setup.sql", postgres_setup));
+	service_run(s,
+		    (const char *const[]){ pg->initdb, "-N", "-A", "trust", "-U", "postgres", "-D",
+					   pg->data, NULL },
+		    NULL);
+	service_start(s, (const char *const[]){ pg->postgres, "-D", pg->data, "-k", s->dir, "-h",
+						"", "-F", "-c", "autovacuum_naptime=1s", "-c",
+						"parallel_setup_cost=0", "-c",
+						"min_parallel_table_scan_size=0", NULL });
+	service_await(s, "ready to accept connections");
+	service_run(s,
+		    (const char *const[]){ pg->psql, "-Xq", "-v", "ON_ERROR_STOP=1", "-h", s->dir,
+					   "-U", "postgres", NULL },
+		    service_file(s, "setup.sql", postgres_setup));
 }
 
 /* The postmaster and those of its children that stay. */
@@ -159,7 +159,7 @@ Test(databases, postgres, .timeout = LONG_ENOUGH)
 	victim_stop(&idle);
 	log_is_harmless(pg.server.log, said);
 	subject_sum(s, n, &sum);
-	server_stop(&pg.server, SIGINT);
+	service_stop(&pg.server, SIGINT);
 	torture_figure(
 		"postgres: %u sessions with %zu processes, %u refused (exit 6), the longest run "
 		"%.0f ms (%s)",
@@ -196,27 +196,27 @@ static const char mariadb_setup[] =
 	"    signal sqlstate '45000' set message_text = 'sleep was cut short'; end if;\n"
 	"end//\n";
 
-static void mariadb_start(struct server *m)
+static void mariadb_start(struct service *m)
 {
 	char data[96], socket[160];
 
-	server_needs("setpriv", "util-linux");
-	server_needs("mariadbd", "mariadb-server");
-	server_dir(m, "mysql", "mariadb-server");
+	service_needs("setpriv", "util-linux");
+	service_needs("mariadbd", "mariadb-server");
+	service_dir(m, "mysql", "mariadb-server");
 	snprintf(data, sizeof(data), "--datadir=%s/data", m->dir);
 	snprintf(socket, sizeof(socket), "--socket=%s", m->socket);
-	server_run(m,
-		   (const char *const[]){ "mariadb-install-db", "--no-defaults", "--skip-test-db",
-					  "--auth-root-authentication-method=normal", data, NULL },
-		   NULL);
-	server_start(m, (const char *const[]){ "mariadbd", "--no-defaults", "--skip-networking",
-					       "--innodb-buffer-pool-size=32M", "--skip-log-bin",
-					       data, socket, NULL });
-	server_await(m, "ready for connections");
-	server_run(m,
-		   (const char *const[]){ "mariadb", "--no-defaults", "-uroot",
-					  "--default-character-set=utf8mb4", socket, NULL },
-		   server_file(m, "setup.sql", mariadb_setup));
+	service_run(m,
+		    (const char *const[]){ "mariadb-install-db", "--no-defaults", "--skip-test-db",
+					   "--auth-root-authentication-method=normal", data, NULL },
+		    NULL);
+	service_start(m, (const char *const[]){ "mariadbd", "--no-defaults", "--skip-networking",
+						"--innodb-buffer-pool-size=32M", "--skip-log-bin",
+						data, socket, NULL });
+	service_await(m, "ready for connections");
+	service_run(m,
+		    (const char *const[]){ "mariadb", "--no-defaults", "-uroot",
+					   "--default-character-set=utf8mb4", socket, NULL },
+		    service_file(m, "setup.sql", mariadb_setup));
 }
 
 Test(databases, mariadb, .timeout = LONG_ENOUGH)
@@ -230,7 +230,7 @@ Test(databases, mariadb, .timeout = LONG_ENOUGH)
 	static struct subject s;
 	struct client c[CLIENTS];
 	static char socket[160];
-	struct server m;
+	struct service m;
 	long said;
 
 	mariadb_start(&m);
@@ -252,7 +252,7 @@ Test(databases, mariadb, .timeout = LONG_ENOUGH)
 	for (size_t i = 0; i < CLIENTS; i++)
 		client_stop(&c[i]);
 	log_is_harmless(m.log, said);
-	server_stop(&m, SIGTERM);
+	service_stop(&m, SIGTERM);
 	torture_figure("mariadb: %u sessions, %u refused (exit 6), the longest run %.0f ms (%s)",
 		       s.sessions, s.refused, (double)s.longest_ns / 1e6, s.longest);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "client.h"
-#include "server.h"
+#include "service.h"
 #include "subject.h"
 #include "torture.h"
 
@@ -138,16 +138,16 @@ Test(servers, redis, .timeout = LONG_ENOUGH)
 {
 	static struct subject s;
 	struct client ask, load;
-	struct server r;
+	struct service r;
 	double before;
 	long said;
 
-	server_needs("redis-server", "redis-server");
-	server_dir(&r, NULL, NULL);
-	server_start(&r,
-		     (const char *const[]){ "redis-server", "--port", "0", "--save", "",
-					    "--appendonly", "no", "--unixsocket", r.socket, NULL });
-	server_await(&r, "ready to accept connections");
+	service_needs("redis-server", "redis-server");
+	service_dir(&r, NULL, NULL);
+	service_start(&r, (const char *const[]){ "redis-server", "--port", "0", "--save", "",
+						 "--appendonly", "no", "--unixsocket", r.socket,
+						 NULL });
+	service_await(&r, "ready to accept connections");
 	client_start(&ask, "redis: the client that asks", redis_asks, r.socket);
 	client_start(&load, "redis: the client that loads", redis_loads, r.socket);
 	said = log_size(r.log);
@@ -165,7 +165,7 @@ Test(servers, redis, .timeout = LONG_ENOUGH)
 	client_stop(&ask);
 	client_stop(&load);
 	log_is_harmless(r.log, said);
-	server_stop(&r, SIGTERM);
+	service_stop(&r, SIGTERM);
 }
 
 /* ---- memcached */
@@ -205,14 +205,14 @@ Test(servers, memcached, .timeout = LONG_ENOUGH)
 {
 	static struct subject s;
 	struct client ask;
-	struct server m;
+	struct service m;
 	double before;
 	long said;
 
-	server_needs("memcached", "memcached");
-	server_dir(&m, "memcache", "memcached");
-	server_start(&m, (const char *const[]){ "memcached", "-s", m.socket, "-m", "64", "-t", "4",
-						NULL });
+	service_needs("memcached", "memcached");
+	service_dir(&m, "memcache", "memcached");
+	service_start(&m, (const char *const[]){ "memcached", "-s", m.socket, "-m", "64", "-t", "4",
+						 NULL });
 	client_start(&ask, "memcached: the client", memcached_asks, m.socket);
 	said = log_size(m.log);
 	before = calm(&ask);
@@ -225,7 +225,7 @@ Test(servers, memcached, .timeout = LONG_ENOUGH)
 	figure("memcached", &s, 1, before, &ask);
 	client_stop(&ask);
 	log_is_harmless(m.log, said);
-	server_stop(&m, SIGTERM);
+	service_stop(&m, SIGTERM);
 }
 
 /* ---- nginx: a master that sleeps in sigsuspend(2), and workers of one thread each */
@@ -301,7 +301,7 @@ static void nginx_asks(struct client_said *said, const void *socket)
 	}
 }
 
-static size_t master_and_workers(const struct server *ng, struct subject *s, size_t max)
+static size_t master_and_workers(const struct service *ng, struct subject *s, size_t max)
 {
 	pid_t pid[16];
 	size_t n = process_children(ng->v.pid, pid, max - 1);
@@ -315,7 +315,7 @@ static size_t master_and_workers(const struct server *ng, struct subject *s, siz
 }
 
 /* The master still hears its signals, and makes workers that are as good as those before. */
-static void nginx_starts_over(const struct server *ng, const struct subject *s, size_t n)
+static void nginx_starts_over(const struct service *ng, const struct subject *s, size_t n)
 {
 	cr_assert_eq(kill(ng->v.pid, SIGHUP), 0);
 	for (size_t i = 1; i < n; i++) {
@@ -333,23 +333,23 @@ Test(servers, nginx, .timeout = LONG_ENOUGH)
 	static char body[FILE_SIZE + 1];
 	static struct subject s[3];
 	struct client ask;
-	struct server ng;
+	struct service ng;
 	double before;
 	size_t n;
 	long said;
 
-	server_needs("nginx", "nginx");
-	server_dir(&ng, NULL, NULL);
-	server_file(&ng, "conf", nginx_conf);
+	service_needs("nginx", "nginx");
+	service_dir(&ng, NULL, NULL);
+	service_file(&ng, "conf", nginx_conf);
 	for (unsigned i = 0; i < FILES; i++) {
 		char name[16];
 
 		snprintf(name, sizeof(name), "file%u", i);
 		body_of(i, body);
-		server_file(&ng, name, body);
+		service_file(&ng, name, body);
 	}
-	server_start(&ng, (const char *const[]){ "nginx", "-p", ng.dir, "-c", "conf", "-e", "log",
-						 NULL });
+	service_start(&ng, (const char *const[]){ "nginx", "-p", ng.dir, "-c", "conf", "-e", "log",
+						  NULL });
 	for (int round = 0; round < 2; round++) {
 		client_start(&ask, "nginx: the client", nginx_asks, ng.socket);
 		/* the first worker answers when the second one may not be there yet */
@@ -369,5 +369,5 @@ Test(servers, nginx, .timeout = LONG_ENOUGH)
 		if (round == 0)
 			nginx_starts_over(&ng, s, n);
 	}
-	server_stop(&ng, SIGTERM);
+	service_stop(&ng, SIGTERM);
 }

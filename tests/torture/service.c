@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "server.h"
+#include "service.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define DIR_AT	 "/tmp/heapmedic-server-XXXXXX"
 #define READY_NS (60 * 1000000000ull)
 
-void server_needs(const char *program, const char *package)
+void service_needs(const char *program, const char *package)
 {
 	char line[256];
 
@@ -24,7 +24,7 @@ void server_needs(const char *program, const char *package)
 		cr_skip_test("%s is missing: install %s", program, package);
 }
 
-void server_dir(struct server *s, const char *user, const char *package)
+void service_dir(struct service *s, const char *user, const char *package)
 {
 	const struct passwd *pw = user ? getpwnam(user) : NULL;
 
@@ -50,7 +50,7 @@ struct launch {
 	char script[256], uid[64], gid[64];
 };
 
-static void prepare(const struct server *s, struct launch *l, const char *const *argv,
+static void prepare(const struct service *s, struct launch *l, const char *const *argv,
 		    const char *input)
 {
 	size_t n = 0;
@@ -78,7 +78,7 @@ static void prepare(const struct server *s, struct launch *l, const char *const 
 	}
 }
 
-void server_run(const struct server *s, const char *const *argv, const char *input)
+void service_run(const struct service *s, const char *const *argv, const char *input)
 {
 	struct launch l;
 	struct victim v;
@@ -88,7 +88,7 @@ void server_run(const struct server *s, const char *const *argv, const char *inp
 	victim_wait_exit(&v, 0);
 }
 
-void server_start(struct server *s, const char *const *argv)
+void service_start(struct service *s, const char *const *argv)
 {
 	struct launch l;
 
@@ -96,7 +96,7 @@ void server_start(struct server *s, const char *const *argv)
 	victim_start(&s->v, &l.plan);
 }
 
-void server_await(const struct server *s, const char *text)
+void service_await(const struct service *s, const char *text)
 {
 	for (uint64_t end = now_ns() + READY_NS; now_ns() < end; sleep_ns(10000000)) {
 		char line[1024];
@@ -113,7 +113,7 @@ void server_await(const struct server *s, const char *text)
 	cr_assert_fail("%s never says \"%s\"", s->log, text);
 }
 
-void server_stop(struct server *s, int sig)
+void service_stop(struct service *s, int sig)
 {
 	char line[128];
 
@@ -123,7 +123,7 @@ void server_stop(struct server *s, int sig)
 	cr_assert_eq(system(line), 0);
 }
 
-const char *server_file(const struct server *s, const char *name, const char *text)
+const char *service_file(const struct service *s, const char *name, const char *text)
 {
 	static char path[128];
 	FILE *f;

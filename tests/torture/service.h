@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#ifndef TORTURE_SERVER_H
-#define TORTURE_SERVER_H
+#ifndef TORTURE_SERVICE_H
+#define TORTURE_SERVICE_H
 #include <stdbool.h>
 
 #include "../live/victim.h"
@@ -10,25 +10,25 @@
  * its own under /tmp, nothing of the machine's own installation is used. As in tests/live, nothing
  * here returns an error: what goes wrong fails the test.
  */
-struct server {
+struct service {
 	struct victim v;
 	const char *user; /* who it runs as where we are root; NULL: as we do */
 	char dir[64], log[96], socket[128];
 };
 
 /* Skips the test, loudly, where the program is missing. It may stand in /usr/sbin. */
-void server_needs(const char *program, const char *package);
+void service_needs(const char *program, const char *package);
 /* Makes the directory, which belongs to that user; skips the test where there is no such user. */
-void server_dir(struct server *s, const char *user, const char *package);
+void service_dir(struct service *s, const char *user, const char *package);
 /* Runs a program as that user to its end and requires exit 0; input (may be NULL) is a file that it
  * reads. What it says goes to the log. */
-void server_run(const struct server *s, const char *const *argv, const char *input);
+void service_run(const struct service *s, const char *const *argv, const char *input);
 /* Starts it, in the foreground; what it says goes to the log too. */
-void server_start(struct server *s, const char *const *argv);
+void service_start(struct service *s, const char *const *argv);
 /* Waits until the log says so. */
-void server_await(const struct server *s, const char *text);
+void service_await(const struct service *s, const char *text);
 /* Asks it to end by a signal, requires exit 0, and removes the directory. */
-void server_stop(struct server *s, int sig);
+void service_stop(struct service *s, int sig);
 /* Writes a file in the directory; its path in a static buffer. */
-const char *server_file(const struct server *s, const char *name, const char *text);
+const char *service_file(const struct service *s, const char *name, const char *text);
 #endif

@@ -64,8 +64,11 @@ int outfile_check(const char *path, const struct outfile_kind *kind, bool force,
 	return check_place(path, kind, force, &there, d);
 }
 
-static int write_all(int fd, const unsigned char *bytes, size_t len)
+static int write_all(int fd, const unsigned char *bytes, size_t len, bool public)
 {
+	/* 0600 so far */
+	if (public && fchmod(fd, 0644))
+		return -errno;
 	while (len) {
 		ssize_t n = write(fd, bytes, len);
 
@@ -124,7 +127,7 @@ static int spare_name(char *temp)
 
 /* *written is false where the file system has no such files: then nothing was done. */
 static int save_nameless(const char *path, const char *dir, char *temp, const void *bytes,
-			 size_t len, bool there, bool *written)
+			 size_t len, bool public, bool there, bool *written)
 {
 	int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600), err;
 
@@ -133,7 +136,7 @@ static int save_nameless(const char *path, const char *dir, char *temp, const vo
 	*written = fd >= 0;
 	if (fd < 0)
 		return 0;
-	err = write_all(fd, bytes, len);
+	err = write_all(fd, bytes, len, public);
 	if (!err && !there)
 		err = name_it(fd, path);
 	if (!err && there) {
@@ -154,13 +157,14 @@ static int save_nameless(const char *path, const char *dir, char *temp, const vo
 	return err;
 }
 
-static int save_named(const char *path, char *temp, const void *bytes, size_t len, bool there)
+static int save_named(const char *path, char *temp, const void *bytes, size_t len, bool public,
+		      bool there)
 {
 	int fd = mkostemp(temp, O_CLOEXEC), err; /* O_EXCL, mode 0600 */
 
 	if (fd < 0)
 		return -errno;
-	err = write_all(fd, bytes, len);
+	err = write_all(fd, bytes, len, public);
 	if (close(fd) && !err)
 		err = -errno;
 	if (!err)
@@ -185,10 +189,10 @@ int outfile_save(const char *path, const void *bytes, size_t len, const struct o
 	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 2,
 		 slash ? path : "./");
 	snprintf(temp, sizeof(temp), "%s.heapmedic-XXXXXX", dir);
-	err = save_nameless(path, dir, temp, bytes, len, there, &written);
+	err = save_nameless(path, dir, temp, bytes, len, kind->public, there, &written);
 	if (!written) {
 		snprintf(temp, sizeof(temp), "%s.heapmedic-XXXXXX", dir);
-		err = save_named(path, temp, bytes, len, there);
+		err = save_named(path, temp, bytes, len, kind->public, there);
 	}
 	if (err)
 		return unwritable(path, err, d);

@@ -6,13 +6,14 @@
 
 #include "../inject/diag.h"
 
-/* Files that are written for the operator: whole or not at all, mode 0600. */
+/* Files that are written for the operator: whole or not at all, mode 0600 as a rule. */
 
 /* What may be replaced without being forced. */
 struct outfile_kind {
 	const char *name; /* "snapshot" */
 	/* Does a file that begins with these bytes hold such a thing? */
 	bool (*begins)(const unsigned char *head, size_t n);
+	bool public; /* mode 0644: another user's program reads it */
 };
 
 /*

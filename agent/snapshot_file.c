@@ -51,7 +51,7 @@ int snapshot_load(const char *path, struct snapshot *out, struct diag *d)
 
 /* ---- writing */
 
-static const struct outfile_kind snapshot_kind = { "snapshot", snapshot_begins };
+static const struct outfile_kind snapshot_kind = { "snapshot", snapshot_begins, false };
 
 int snapshot_save(const char *path, const unsigned char *bytes, size_t len, bool force,
 		  struct diag *d)

@@ -23,7 +23,7 @@ static bool is_profile(const unsigned char *head, size_t n)
 	return false;
 }
 
-static const struct outfile_kind profile_kind = { "heap profile", is_profile };
+static const struct outfile_kind profile_kind = { "heap profile", is_profile, false };
 
 static int take(struct context *c, struct reply *r, char **data, size_t *len, uint64_t *ns,
 		struct diag *d)

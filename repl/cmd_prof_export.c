@@ -118,7 +118,7 @@ static bool never(const unsigned char *head, size_t n)
 	return false;
 }
 
-static const struct outfile_kind none = { "file to be replaced unasked", never };
+static const struct outfile_kind none = { "file to be replaced unasked", never, false };
 
 static int save(const struct args *a, const struct format *f, struct prof_view *v, size_t *len,
 		struct diag *d)

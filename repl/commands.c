@@ -118,13 +118,17 @@ static const struct command rows[] = {
 			{ "heapmedic -p 4711 --json arenas", "for a program to read" },
 			{ "heapmedic -p 4711 --bytes arenas --all", "every arena, sizes in bytes" } } },
 	{ .name = "metrics", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED | CMD_CONTROL, .usage = "", .run = cmd_metrics,
+	  .options = { [METRICS_OUTPUT] = { "output", "FILE", "replace this file when all is known (mode 0644)" },
+		       [METRICS_FORCE] = { "force", NULL, "replace a file of anything else, too" } },
 	  .help = "the facts as Prometheus reads them",
 	  .more = "Each fact is a gauge (minflt a counter) named heapmedic_ and its name, labelled\n"
 		  "with pid and comm; what is not known is left out. Of several processes all\n"
 		  "stand in one text, also with --json. jemalloc is asked by calls, which --passive\n"
-		  "leaves out. node_exporter's textfile collector reads at any time: write to\n"
-		  "another name first.\n",
-	  .examples = { { "heapmedic --passive -n redis-server metrics > r.new && mv r.new r.prom", "all processes of that name" } } },
+		  "leaves out. heapmedic_look_timestamp_seconds says when it was. With --output no\n"
+		  "reader meets half a text, as node_exporter's textfile collector needs it; what\n"
+		  "fails leaves the file as it was.\n",
+	  .examples = { { "heapmedic --passive -n redis-server metrics", "all processes of that name" },
+			{ "heapmedic --passive -n redis-server metrics --output /run/redis.prom", "into a file" } } },
 	{ .name = "snapshot", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "FILE", .min = 1, .max = 1,
 	  .completes = COMPLETE_FILE, .run = cmd_snapshot,
 	  .options = { [SNAPSHOT_FORCE] = { "force", NULL, "replace a file that is no snapshot, too" } },

@@ -167,6 +167,7 @@ static enum hm_exit work_on(struct job *j, pid_t pid)
 static enum hm_exit work_on_all(struct job *j, const pid_t *pid, size_t n)
 {
 	enum hm_exit worst = HM_OK;
+	struct diag d;
 
 	if (n == 0)
 		return work_on(j, 0);
@@ -179,7 +180,11 @@ static enum hm_exit work_on_all(struct job *j, const pid_t *pid, size_t n)
 		if (code > worst)
 			worst = code;
 	}
-	metrics_write(&j->metrics, j->sink.out);
+	diag_clear(&d);
+	if (!j->metrics.output)
+		metrics_write(&j->metrics, j->sink.out);
+	else if (metrics_save(&j->metrics, j->o.set.dry_run, &d) && fail(j, &d) > worst)
+		worst = d.exit;
 	return worst;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../agent/look_facts.h"
 #include "../agent/pace.h"
@@ -229,12 +230,30 @@ static void look_at_selector(struct scrape *s, size_t i)
 
 /* ---- the text */
 
+/* A time of clock_now, by the calendar. */
+static void wall_clock(uint64_t then, struct timespec *out)
+{
+	uint64_t age = clock_now() - then;
+
+	clock_gettime(CLOCK_REALTIME, out);
+	out->tv_sec -= (time_t)(age / NS_PER_SEC);
+	out->tv_nsec -= (long)(age % NS_PER_SEC);
+	if (out->tv_nsec < 0) {
+		out->tv_nsec += (long)NS_PER_SEC;
+		out->tv_sec--;
+	}
+}
+
 static int add_all(struct scrape *s, struct metrics *m)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct served *p = s->v[i];
+		struct timespec when;
 
-		if (p->known && metrics_add(m, p->c.pid, p->c.comm, &p->facts))
+		if (!p->known)
+			continue;
+		wall_clock(p->looked, &when);
+		if (metrics_add(m, p->c.pid, p->c.comm, &p->facts, &when))
 			return -ENOMEM;
 	}
 	return 0;

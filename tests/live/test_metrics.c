@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "program.h"
 #include "victim.h"
@@ -122,4 +125,122 @@ Test(metrics, of_several_processes_otherwise)
 	}
 	victim_stop(&v);
 	victim_stop(&w);
+}
+
+/* ---- into a file */
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	cr_assert_not_null(f);
+	cr_assert_geq(fputs(text, f), 0);
+	cr_assert_eq(fclose(f), 0);
+}
+
+/* In a buffer of its own. */
+static const char *read_file(const char *path)
+{
+	static char text[65536];
+	FILE *f = fopen(path, "r");
+
+	cr_assert_not_null(f, "%s", path);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	cr_assert_eq(fclose(f), 0);
+	return text;
+}
+
+/* The collector runs as another user, at any time, and takes what it finds for the truth. */
+Test(metrics, into_a_file)
+{
+	const struct run_opts none = { 0 };
+	char dir[] = "/tmp/heapmedic-metrics-XXXXXX", path[80], a[16], b[16];
+	const char *two[] = { "-p", a, "-p", b, "metrics", "--output", path, NULL };
+	struct victim v, w;
+	struct stat st;
+	struct run r;
+
+	cr_assert_not_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/x.prom", dir);
+	victim_start_named(&v, "retained", "1", NULL);
+	victim_start_named(&w, "single", NULL, NULL);
+	run_ok(v.pid, "--dry-run", "metrics", "--output", path, NULL);
+	cr_expect_neq(access(path, F_OK), 0);
+	run(&r, v.pid, "metrics", "--output", path, NULL);
+	run_expect(&r, 0);
+	cr_expect_str_eq(r.out, "");
+	run_free(&r);
+	check_form(read_file(path));
+	cr_expect_gt(sample(read_file(path), "heapmedic_rss", v.pid), 16e6);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_expect_eq(st.st_mode & 0777, 0644);
+	/* over what it has written before, of several at once */
+	snprintf(a, sizeof(a), "%d", (int)v.pid);
+	snprintf(b, sizeof(b), "%d", (int)w.pid);
+	run_with(&r, &none, two);
+	run_expect(&r, 0);
+	run_free(&r);
+	cr_expect_gt(sample(read_file(path), "heapmedic_rss", w.pid), 0);
+	cr_expect_eq(count(read_file(path), "\nheapmedic_rss{"), 2);
+	/* of a process that is gone nothing is known: not even that it has no memory */
+	victim_stop(&w);
+	run(&r, w.pid, "metrics", "--output", path, NULL);
+	run_expect(&r, 3);
+	run_free(&r);
+	cr_expect_gt(sample(read_file(path), "heapmedic_rss", w.pid), 0);
+	victim_stop(&v);
+	cr_expect_eq(unlink(path), 0);
+	/* nothing but the one file */
+	cr_expect_eq(rmdir(dir), 0);
+}
+
+Test(metrics, nobody_elses_file)
+{
+	const struct run_opts none = { 0 };
+	char dir[] = "/tmp/heapmedic-metrics-XXXXXX", path[80], a[16], b[16];
+	char one[100], other[100];
+	const char *two[] = { "-p", a, "-p", b, "-e", one, "-e", other, NULL };
+	struct victim v, w;
+	struct run r;
+
+	cr_assert_not_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/x.prom", dir);
+	victim_start_named(&v, "single", NULL, NULL);
+	victim_start_named(&w, "single", NULL, NULL);
+	write_file(path, "keep\n");
+	run(&r, v.pid, "metrics", "--output", path, NULL);
+	run_expect(&r, 2);
+	run_free(&r);
+	cr_expect_str_eq(read_file(path), "keep\n");
+	run_ok(v.pid, "metrics", "--output", path, "--force", NULL);
+	cr_expect_gt(sample(read_file(path), "heapmedic_rss", v.pid), 0);
+	snprintf(a, sizeof(a), "%d", (int)v.pid);
+	snprintf(b, sizeof(b), "%d", (int)w.pid);
+	snprintf(one, sizeof(one), "metrics --output %s", path);
+	snprintf(other, sizeof(other), "metrics --output %s.2", path);
+	run_with(&r, &none, two);
+	cr_expect_eq(r.exit, 2, "%d: %s", r.exit, r.err);
+	cr_expect_not_null(strstr(r.err, "name one file"), "%s", r.err);
+	run_free(&r);
+	victim_stop(&v);
+	victim_stop(&w);
+	cr_expect_eq(unlink(path), 0);
+	cr_expect_eq(rmdir(dir), 0);
+}
+
+/* So that whoever reads it later can tell how old it is. */
+Test(metrics, it_says_when_it_was)
+{
+	struct victim v;
+	struct run r;
+	double at, now;
+
+	victim_start_named(&v, "single", NULL, NULL);
+	run(&r, v.pid, "metrics", NULL);
+	run_expect(&r, 0);
+	now = (double)time(NULL);
+	at = sample(r.out, "heapmedic_look_timestamp_seconds", v.pid);
+	cr_expect(at > now - 120 && at <= now + 1, "%f, now %f", at, now);
+	run_free(&r);
+	victim_stop(&v);
 }

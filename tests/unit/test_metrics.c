@@ -21,17 +21,18 @@ static char *written(const struct metrics *m)
 Test(metrics, a_family_stands_there_once)
 {
 	struct metrics m = { 0 };
+	const struct timespec first = { 1764590400, 7000000 }, second = { 1764590401, 0 };
 	struct facts f = { 0 };
 	char *text;
 
 	facts_set(&f, FACT_RSS, FROM_KERNEL, UINT64_MAX);
 	facts_set(&f, FACT_MINFLT, FROM_KERNEL, 7);
-	cr_assert_eq(metrics_add(&m, 4711, "redis-server", &f), 0);
+	cr_assert_eq(metrics_add(&m, 4711, "redis-server", &f, &first), 0);
 	facts_set(&f, FACT_RSS, FROM_KERNEL, 5);
 	facts_set_share(&f, FACT_CGROUP_FRACTION, FROM_KERNEL, 1, 4);
 	facts_set_text(&f, FACT_GLIBC_VERSION, FROM_PASSIVE, "2.36");
 	facts_set(&f, FACT_JEMALLOC_PROF_ACTIVE, FROM_CALL, 1);
-	cr_assert_eq(metrics_add(&m, 4712, "a\"b\\x0a", &f), 0);
+	cr_assert_eq(metrics_add(&m, 4712, "a\"b\\x0a", &f, &second), 0);
 	text = written(&m);
 	cr_expect_str_eq(text,
 			 "# HELP heapmedic_rss resident memory, as smaps_rollup counts it\n"
@@ -51,7 +52,13 @@ Test(metrics, a_family_stands_there_once)
 			 "\"2.36\"} 1\n"
 			 "# HELP heapmedic_jemalloc_prof_active is heap profiling switched on\n"
 			 "# TYPE heapmedic_jemalloc_prof_active gauge\n"
-			 "heapmedic_jemalloc_prof_active{pid=\"4712\",comm=\"a\\\"b\\\\x0a\"} 1\n");
+			 "heapmedic_jemalloc_prof_active{pid=\"4712\",comm=\"a\\\"b\\\\x0a\"} 1\n"
+			 "# HELP heapmedic_look_timestamp_seconds when it was looked at\n"
+			 "# TYPE heapmedic_look_timestamp_seconds gauge\n"
+			 "heapmedic_look_timestamp_seconds{pid=\"4711\",comm=\"redis-server\"} "
+			 "1764590400.007\n"
+			 "heapmedic_look_timestamp_seconds{pid=\"4712\",comm=\"a\\\"b\\\\x0a\"} "
+			 "1764590401.000\n");
 	free(text);
 	metrics_free(&m);
 	text = written(&m);

@@ -23,7 +23,7 @@ static bool begins(const unsigned char *head, size_t n)
 	return n >= 4 && memcmp(head, "ours", 4) == 0;
 }
 
-static const struct outfile_kind kind = { "thing", begins };
+static const struct outfile_kind kind = { "thing", begins, false };
 
 static void make_dir(void)
 {

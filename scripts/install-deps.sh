@@ -62,6 +62,11 @@ needs() {
 		file /usr/sbin/nginx nginx
 		cmd memcached memcached
 		cmd node nodejs
+		cmd systemd-analyze systemd
+		cmd promtool prometheus
+		cmd ansible-playbook ansible-core
+		pkg python3-yaml python3-yaml
+		pkg python3-jsonschema python3-jsonschema
 	END
 	lint) cat <<-END ;;
 		cmd clang clang
@@ -70,6 +75,7 @@ needs() {
 		cmd cppcheck cppcheck
 		cmd shellcheck shellcheck
 		cmd git git
+		cmd ansible-lint ansible-lint
 	END
 	fuzz) cat <<-END ;;
 		cmd clang clang

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Format check, cppcheck, clang-tidy and shellcheck over everything under version control (and what is about to be).
-# All four run even when one complains; the result is not zero then.
+# Format check, cppcheck, clang-tidy, shellcheck and ansible-lint over everything under version control (and what is about to be).
+# All run even when one complains; the result is not zero then.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p build || exit 1
 rc=0
 
-for tool in clang-format cppcheck clang-tidy shellcheck; do
+for tool in clang-format cppcheck clang-tidy shellcheck ansible-lint; do
 	command -v $tool >/dev/null || {
 		echo "lint: $tool is missing: run scripts/install-deps.sh lint" >&2
 		exit 1
@@ -44,6 +44,9 @@ echo "$own" | xargs -P 2 -n 3 clang-tidy --quiet 2>build/lint-tidy.log ||
 
 say shellcheck
 { list '*.sh'; list '.ci/run'; } | xargs shellcheck || rc=1
+
+say ansible-lint
+ansible-lint --offline --nocolor -q scripts/ansible/*.yml || rc=1
 
 [ $rc -eq 0 ] && echo "lint: clean"
 exit $rc

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,4 +65,57 @@ Test(metrics, a_family_stands_there_once)
 	text = written(&m);
 	cr_expect_str_eq(text, "");
 	free(text);
+}
+
+/* ---- what is built on it */
+
+static bool is_name(const char *name, size_t len)
+{
+	char known[64];
+
+	for (unsigned id = 0; id < FACT_COUNT; id++) {
+		metrics_name((enum fact_id)id, known);
+		if (strlen(known) == len && memcmp(known, name, len) == 0)
+			return true;
+	}
+	return strlen(METRICS_TIME) == len && memcmp(METRICS_TIME, name, len) == 0;
+}
+
+/* How many names of metrics are in this file; each is one that there is. */
+static unsigned check_names(const char *path)
+{
+	static char text[262144];
+	FILE *f = fopen(path, "r");
+	unsigned n = 0;
+	size_t len;
+
+	cr_assert_not_null(f, "%s: tests are run in the directory of the sources", path);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	cr_assert(feof(f), "%s is too long", path);
+	fclose(f);
+	for (char *at = text; (at = strstr(at, "heapmedic_")); at += len) {
+		len = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789_");
+		cr_expect(is_name(at, len), "%s: no metric is named %.*s", path, (int)len, at);
+		n++;
+	}
+	return n;
+}
+
+Test(metrics, alerts_and_dashboard_name_what_there_is)
+{
+	static const char *const patterns[] = { "scripts/prometheus/*.yml",
+						"scripts/grafana/*.json",
+						"tests/fixtures/automation/rules-test.yml" };
+
+	cr_expect(is_name("heapmedic_minflt_total", 22));
+	cr_expect_not(is_name("heapmedic_minflt", 16));
+	cr_expect_not(is_name("heapmedic_", 10));
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		glob_t g;
+
+		cr_assert_eq(glob(patterns[i], 0, NULL, &g), 0, "%s", patterns[i]);
+		for (size_t k = 0; k < g.gl_pathc; k++)
+			cr_expect_gt(check_names(g.gl_pathv[k]), 10, "%s", g.gl_pathv[k]);
+		globfree(&g);
+	}
 }

@@ -370,6 +370,12 @@ heapmedic-static: $(MAIN_OBJ) $(BUILD)/libheapmedic.a
 install: $(PROG)
 	install -D -m 755 $(PROG) $(DESTDIR)$(PREFIX)/bin/heapmedic
 	for f in scripts/*.hm; do [ ! -e "$$f" ] || install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/heapmedic "$$f" || exit 1; done
+	for d in prometheus grafana kubernetes ansible; do \
+		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/heapmedic/$$d scripts/$$d/* || exit 1; done
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/heapmedic/systemd scripts/systemd/*.conf
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	for f in scripts/systemd/*@.*; do to=$(DESTDIR)$(PREFIX)/lib/systemd/system/$${f##*/}; \
+		sed 's,/usr/local/bin/,$(PREFIX)/bin/,' "$$f" >"$$to" && chmod 644 "$$to" || exit 1; done
 
 # ---- the same program with places to be killed at, for the live tests only
 FAULT_OBJ := $(patsubst %.c,$(BUILD)/fault/%.o,inject/tracer.c inject/mem.c inject/proxy.c inject/fault_point.c)

@@ -87,6 +87,7 @@ static int act(struct guarding *x, const struct cond *cond, struct diag *d)
 		guard_tell(x, guard_decision_name(GUARD_COOL), text, cond);
 		return 0;
 	}
+	guard_lock_acts(&lock, now);
 	guard_tell(x, guard_decision_name(GUARD_ACT), cond->text, cond);
 	run_action(x);
 	guard_lock_end(&lock, x->acted_at);

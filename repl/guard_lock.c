@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "guard_lock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +83,37 @@ static int no_place(const char *dir, int err, struct diag *d)
 			 dir, err == -EPERM ? "it is not this user's alone" : strerror(-err));
 }
 
+/*
+ * Guards that end before their process does leave its file behind. One that is locked is in use,
+ * whatever its name says: the process is of another pid namespace, where the directory is shared.
+ */
+static void sweep(int dir)
+{
+	DIR *list = fdopendir(dir);
+	struct dirent *e;
+
+	if (!list) {
+		close(dir);
+		return;
+	}
+	while ((e = readdir(list))) {
+		char *end;
+		long pid = strtol(e->d_name, &end, 10);
+		int fd;
+
+		if (pid <= 0 || pid > INT_MAX || *end != '-' || kill((pid_t)pid, 0) == 0 ||
+		    errno != ESRCH)
+			continue;
+		fd = openat(dirfd(list), e->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			continue;
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			unlinkat(dirfd(list), e->d_name, 0);
+		close(fd);
+	}
+	closedir(list);
+}
+
 int guard_lock_check(struct diag *d)
 {
 	char dir[200];
@@ -92,8 +126,12 @@ int guard_lock_check(struct diag *d)
 		return no_place(dir, at, d);
 	if (faccessat(at, ".", W_OK | X_OK, AT_EACCESS))
 		err = -errno;
-	close(at);
-	return err ? no_place(dir, err, d) : 0;
+	if (err) {
+		close(at);
+		return no_place(dir, err, d);
+	}
+	sweep(at);
+	return 0;
 }
 
 int guard_lock_take(const struct target *t, struct guard_lock *l, uint64_t *last, pid_t *holder,
@@ -128,6 +166,13 @@ int guard_lock_take(const struct target *t, struct guard_lock *l, uint64_t *last
 	return err == -EWOULDBLOCK ? -EBUSY : no_place(dir, err, d);
 }
 
+void guard_lock_acts(const struct guard_lock *l, uint64_t now)
+{
+	/* what cannot be remembered makes the next cooldown shorter, no more */
+	if (l->fd >= 0)
+		(void)!write_record(l->fd, getpid(), now);
+}
+
 void guard_lock_end(struct guard_lock *l, uint64_t acted)
 {
 	pid_t holder;
@@ -136,7 +181,6 @@ void guard_lock_end(struct guard_lock *l, uint64_t acted)
 	if (l->fd < 0)
 		return;
 	read_record(l->fd, &holder, &last);
-	/* what cannot be remembered makes the next cooldown shorter, no more */
 	(void)!write_record(l->fd, 0, acted ? acted : last);
 	close(l->fd);
 	l->fd = -1;

@@ -15,7 +15,10 @@ struct guard_lock {
 	int fd; /* -1: not held */
 };
 
-/* Could a lock be taken? So that it is known before it is time. Exit 1, as guard_lock_take. */
+/*
+ * Could a lock be taken? So that it is known before it is time. Exit 1, as guard_lock_take. What is
+ * there of processes that are gone is removed.
+ */
 HM_MUST_CHECK int guard_lock_check(struct diag *d);
 /*
  * -EBUSY, without d, if another process acts on t right now: *holder is its pid, 0 if not known.
@@ -24,6 +27,8 @@ HM_MUST_CHECK int guard_lock_check(struct diag *d);
  */
 HM_MUST_CHECK int guard_lock_take(const struct target *t, struct guard_lock *l, uint64_t *last,
 				  pid_t *holder, struct diag *d);
+/* An action begins at this time: it counts, also where its guard is killed in the middle of it. */
+void guard_lock_acts(const struct guard_lock *l, uint64_t now);
 /* acted: the time to be remembered, 0: as it was. */
 void guard_lock_end(struct guard_lock *l, uint64_t acted);
 /* Of a process that is gone nothing need be remembered. */

@@ -140,6 +140,58 @@ Test(guard, two_of_them_do_not_act_at_once, .timeout = 200)
 	victim_stop(&v);
 }
 
+/* Who is killed in the middle of an action, again and again, would act each time that it is started
+ * anew. */
+Test(guard, an_action_counts_from_its_beginning, .timeout = 200)
+{
+	static const char *const more[] = { "--cooldown", "1h", NULL };
+	struct victim v;
+	struct stream a, b;
+	int status;
+
+	victim_start_named(&v, "growing", "64", NULL);
+	guard(&a, v.pid, "rss > 1", "sleep 1m", more);
+	await(&a, "act");
+	cr_assert_eq(kill(a.pid, SIGKILL), 0);
+	cr_assert_eq(waitpid(a.pid, &status, 0), a.pid);
+	guard(&b, v.pid, "rss > 1", "sleep 1m", more);
+	cr_assert(is(stream_line(&b, b.target), "cool"));
+	json_decref(stream_stop(&b, SIGTERM));
+	victim_stop(&v);
+}
+
+/* Of processes that are gone nothing stays for ever. */
+Test(guard, what_is_left_of_others_is_removed)
+{
+	const char *dir = "/run/heapmedic";
+	char path[64], kept[64];
+	struct victim v, w;
+	struct run r;
+	FILE *f;
+
+	if (geteuid() != 0)
+		cr_skip_test("for another user than root the directory is another one");
+	victim_start_named(&v, "single", NULL, NULL);
+	victim_start_named(&w, "single", NULL, NULL);
+	/* makes the directory, and a file of v */
+	run_ok(v.pid, "guard", "--when", "rss > 1", "--do", "facts rss", "--max", "1", NULL);
+	snprintf(path, sizeof(path), "%s/%d-1", dir, (int)v.pid);
+	snprintf(kept, sizeof(kept), "%s/%d-1", dir, (int)w.pid);
+	for (int i = 0; i < 2; i++) {
+		f = fopen(i ? kept : path, "w");
+		cr_assert_not_null(f);
+		cr_assert_eq(fclose(f), 0);
+	}
+	victim_stop(&v);
+	run(&r, w.pid, "guard", "--when", "rss > 1", "--do", "facts rss", "--max", "1", NULL);
+	run_expect(&r, 0);
+	run_free(&r);
+	cr_expect_neq(access(path, F_OK), 0);
+	cr_expect_eq(access(kept, F_OK), 0);
+	cr_expect_eq(unlink(kept), 0);
+	victim_stop(&w);
+}
+
 Test(guard, a_dry_run_does_nothing)
 {
 	const struct run_opts none = { 0 };

@@ -41,6 +41,9 @@
 	X(CAPABILITIES, "not-permitted-capabilities", HM_NOT_PERMITTED,                            \
 	  "run it with CAP_SYS_PTRACE (docker --cap-add SYS_PTRACE; kubectl debug "                \
 	  "--profile=sysadmin)")                                                                   \
+	X(FILES, "not-permitted-files", HM_NOT_PERMITTED,                                          \
+	  "give it CAP_DAC_OVERRIDE as well (docker and kubectl: where all are dropped, add "      \
+	  "DAC_OVERRIDE beside SYS_PTRACE), or run it as the user of the process")                 \
 	X(USERNS, "not-permitted-userns", HM_NOT_PERMITTED,                                        \
 	  "run it from the host, or in the user namespace of the process (nsenter -U)")            \
 	X(YAMA, "not-permitted-yama", HM_NOT_PERMITTED,                                            \

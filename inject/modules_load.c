@@ -14,6 +14,7 @@
 #include "modules.h"
 #include "modules_private.h"
 #include "objfile.h"
+#include "permit.h"
 #include "preload.h"
 
 #define MODULES_MAX 8192
@@ -53,10 +54,10 @@ static int read_auxv(struct loader *ld, struct diag *d)
 
 	if (err == -ESRCH || err == -ENOENT)
 		return target_gone(ld->t, d);
+	if (err == -EACCES || err == -EPERM)
+		return permit_explain(ld->t, d);
 	if (err)
-		return diag_fail(d, err, HM_NOT_PERMITTED, "not-permitted",
-				 "run heapmedic as root or as the target's user, see `check`",
-				 "cannot read /proc/%d/auxv: %s", (int)ld->t->pid, strerror(-err));
+		return target_unreadable(ld->t, "/auxv", err, d);
 	for (at = 0; at + sizeof(a) <= len; at += sizeof(a)) {
 		memcpy(&a, text + at, sizeof(a));
 		ld->aux.filled |= a.a_type != AT_NULL;

@@ -102,6 +102,8 @@ int permit_read(const struct target *t, struct permit *out)
 	/* files of a process that is not dumpable belong to root (proc(5), /proc/PID) */
 	if (fstatat(t->procfd, "status", &file, 0) == 0)
 		out->t_undumpable = st.uid[1] != 0 && file.st_uid != st.uid[1];
+	/* CAP_SYS_PTRACE passes ptrace's check, not that of a file's mode, which comes before */
+	out->closed = faccessat(t->procfd, "auxv", R_OK, AT_EACCESS) && errno == EACCES;
 	userns_read(t, out);
 	out->yama = permit_yama();
 	read_word(AT_FDCWD, "/sys/kernel/security/lsm", out->security, sizeof(out->security));
@@ -164,6 +166,15 @@ static void cause_lsm(const struct permit *p, struct diag *d)
 		   p->label);
 }
 
+void permit_cause_files(const struct permit *p, struct diag *d)
+{
+	cause_fail(
+		d, -EPERM, CAUSE_FILES,
+		"process %d (%s) runs as uid %u, and uid %u without CAP_DAC_OVERRIDE may not open "
+		"its files in /proc%s, which CAP_SYS_PTRACE alone does not change",
+		(int)p->pid, p->comm, p->t_uid[1], p->uid, p->closed ? "" : " for writing");
+}
+
 /* We hold the capability that overrides users, dumpable and yama 1 and 2, and are refused still. */
 static void cause_with_cap(const struct permit *p, struct diag *d)
 {
@@ -171,6 +182,8 @@ static void cause_with_cap(const struct permit *p, struct diag *d)
 		cause_fail(d, -EPERM, CAUSE_YAMA_3,
 			   "kernel.yama.ptrace_scope is 3: nobody may attach to process %d (%s)",
 			   (int)p->pid, p->comm);
+	else if (p->closed)
+		permit_cause_files(p, d);
 	else
 		cause_lsm(p, d);
 }

@@ -41,6 +41,7 @@ struct permit {
 	uid_t t_uid[3]; /* real, effective, saved */
 	gid_t t_gid[3];
 	uint64_t t_cap_prm;
+	bool closed;	   /* to us are its /proc files that only their owner may read */
 	bool t_undumpable; /* its /proc files belong to root although it does not run as root */
 	enum userns_place place;
 	uint64_t t_userns; /* inode of its user namespace, 0 not known */
@@ -58,6 +59,8 @@ struct permit {
 HM_MUST_CHECK int permit_read(const struct target *t, struct permit *out);
 /* Pure: names the cause that the facts prove in d, exit 4, or says that they prove none. */
 void permit_cause(const struct permit *p, struct diag *d);
+/* Pure: names the cause that calls need a file that we may not write to, exit 4. */
+void permit_cause_files(const struct permit *p, struct diag *d);
 /* Both: fills d with exit 4 (exit 3 if the process is gone); returns -EPERM, or -ESRCH. */
 int permit_explain(const struct target *t, struct diag *d);
 /* Pure: we hold this capability where the process is: in its user namespace. */

@@ -225,6 +225,13 @@ Test(systemd, the_guards_capabilities_suffice, .timeout = 200)
 	cr_expect_eq(guard_with(words[0], v.pid, &r), 0, "%s%s", r.out, r.err);
 	cr_expect_not_null(strstr(r.out, "1 actions, 0 of them failed"), "%s", r.out);
 	run_free(&r);
+	/* with the usual two it says what is missing */
+	cr_expect_eq(guard_with("-all,+sys_ptrace,+dac_read_search", v.pid, &r), 4);
+	cr_expect_not_null(strstr(r.err, "without CAP_DAC_OVERRIDE"), "%s", r.err);
+	run_free(&r);
+	cr_expect_eq(guard_with("-all,+sys_ptrace", v.pid, &r), 4);
+	cr_expect_not_null(strstr(r.err, "without CAP_DAC_OVERRIDE"), "%s", r.err);
+	run_free(&r);
 	/* none is there in vain */
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
 		without(fewer, sizeof(fewer), words[0], needed[i]);

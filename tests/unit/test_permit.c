@@ -49,6 +49,21 @@ static void expect(const struct permit *p, enum cause cause, const char *part)
 	cr_expect_str_eq(d.hint, cause_row(cause)->remedy);
 }
 
+/* ptrace(2) would let us, the mode of the files does not. */
+Test(permit, files_of_another_user)
+{
+	struct permit p = same_user();
+
+	p.uid = 0;
+	p.cap_eff = PTRACE_CAP;
+	expect(&p, CAUSE_LSM, "apparmor");
+	p.closed = true;
+	expect(&p, CAUSE_FILES, "runs as uid 1000, and uid 0 without CAP_DAC_OVERRIDE");
+	/* where that is in the way, it comes first */
+	p.cap_eff = 0;
+	expect(&p, CAUSE_OTHER_USER, "uid 0");
+}
+
 Test(permit, without_the_capability)
 {
 	struct permit p = same_user();

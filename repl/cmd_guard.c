@@ -253,12 +253,12 @@ static int watch_over(struct guarding *x, struct diag *d)
 	return err;
 }
 
-static int one_process(const struct context *c, struct diag *d)
+int guard_one_target(size_t targets, struct diag *d)
 {
-	if (c->targets < 2)
+	if (targets < 2)
 		return 0;
 	return diag_fail(d, -EINVAL, HM_USAGE, "usage", "start one guard for each (-p PID)",
-			 "guard watches over one process, %zu are given", c->targets);
+			 "guard watches over one process, %zu are given", targets);
 }
 
 /* What its actions came to counts more than that it has ended, or that the process has. */
@@ -278,7 +278,7 @@ int cmd_guard(struct context *c, const struct args *a, struct reply *r, struct d
 {
 	struct guarding x = { .c = c, .r = r };
 	uint64_t cpu = clock_cpu(), began = clock_now();
-	int err = one_process(c, d);
+	int err = guard_one_target(c->targets, d);
 
 	if (!err)
 		err = guard_args(a, &x.args, d);

@@ -72,6 +72,8 @@ command_fn cmd_metrics;
 /* cmd_guard.c */
 command_fn cmd_guard;
 check_fn check_guard;
+/* Exit 2 where there are several. */
+HM_MUST_CHECK int guard_one_target(size_t targets, struct diag *d);
 /* cmd_serve.c */
 command_fn cmd_serve;
 check_fn check_serve;

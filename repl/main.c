@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "commands.h"
 #include "context.h"
 #include "help.h"
 #include "line.h"
@@ -188,8 +189,11 @@ static enum hm_exit work_on_all(struct job *j, const pid_t *pid, size_t n)
 	return worst;
 }
 
-static int check_stdin(struct job *j, struct diag *d)
+static int check_targets(struct job *j, struct diag *d)
 {
+	/* once, and not once for each */
+	if (j->o.words && !j->o.file && strcmp(j->o.word[0], "guard") == 0)
+		return guard_one_target(j->targets, d);
 	if (!reads_stdin(&j->o))
 		return 0;
 	if (is_shell(&j->o) && j->targets == 0 && !j->o.load)
@@ -214,7 +218,7 @@ static enum hm_exit run(struct job *j)
 	if (signals_setup(&d) ||
 	    (!selects(&j->o) &&
 	     targets_resolve(j->o.target, j->o.targets, &pid, &j->targets, &d)) ||
-	    check_stdin(j, &d) || (j->o.load && snapshot_load(j->o.load, &j->loaded, &d)) ||
+	    check_targets(j, &d) || (j->o.load && snapshot_load(j->o.load, &j->loaded, &d)) ||
 	    (j->o.audit && audit_open(j->o.audit, &j->audit, &d)))
 		code = fail(j, &d);
 	else

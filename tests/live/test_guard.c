@@ -486,3 +486,28 @@ Test(guard, usage)
 	}
 	victim_stop(&v);
 }
+
+/* That is one error, not one for each of them. */
+Test(guard, watches_over_one_process)
+{
+	const struct run_opts none = { 0 };
+	char a[16], b[16];
+	const char *args[] = {
+		"-p", a, "-p", b, "guard", "--when", "rss > 1", "--do", "trim", NULL
+	};
+	struct victim v, w;
+	struct run r;
+
+	victim_start_named(&v, "single", NULL, NULL);
+	victim_start_named(&w, "single", NULL, NULL);
+	snprintf(a, sizeof(a), "%d", (int)v.pid);
+	snprintf(b, sizeof(b), "%d", (int)w.pid);
+	run_with(&r, &none, args);
+	run_expect(&r, 2);
+	cr_expect_str_eq(r.out, "");
+	cr_assert_not_null(strstr(r.err, "2 are given"), "%s", r.err);
+	cr_expect_eq(strchr(r.err, '\n'), r.err + strlen(r.err) - 1, "%s", r.err);
+	run_free(&r);
+	victim_stop(&v);
+	victim_stop(&w);
+}

@@ -88,6 +88,7 @@ static int act(struct guarding *x, const struct cond *cond, struct diag *d)
 		return 0;
 	}
 	guard_lock_acts(&lock, now);
+	x->acted_on = cond->facts;
 	guard_tell(x, guard_decision_name(GUARD_ACT), cond->text, cond);
 	run_action(x);
 	guard_lock_end(&lock, x->acted_at);
@@ -101,7 +102,8 @@ static int is_clear(struct guarding *x, const struct cond *when, bool *clear, st
 	struct cond c;
 	int err;
 
-	*clear = when->truth == EXPR_FALSE;
+	*clear = guard_is_clear(x->args.when, when->truth, x->guard.acted ? &x->acted_on : NULL,
+				&when->facts);
 	if (!x->args.clear || !x->guard.acted)
 		return 0;
 	err = cond_find(x->c, x->args.clear, &c, d);

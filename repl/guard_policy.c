@@ -22,6 +22,18 @@ enum guard_decision guard_decide(const struct guard_rule *rule, struct guard *g,
 	return since < rule->cooldown ? GUARD_COOL : GUARD_ACT;
 }
 
+bool guard_is_clear(const struct expr *when, enum expr_truth truth, const struct facts *then,
+		    const struct facts *now)
+{
+	if (truth != EXPR_UNKNOWN || !then)
+		return truth == EXPR_FALSE;
+	for (unsigned id = 0; id < FACT_COUNT; id++)
+		if (expr_names(when, (enum fact_id)id) && facts_known(then, (enum fact_id)id) &&
+		    !facts_known(now, (enum fact_id)id))
+			return false;
+	return true;
+}
+
 /* With these exit codes nothing was done to the target, or it was restored. */
 static bool was_refused(enum hm_exit code)
 {

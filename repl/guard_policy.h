@@ -36,6 +36,13 @@ struct guard {
  */
 enum guard_decision guard_decide(const struct guard_rule *rule, struct guard *g,
 				 enum expr_truth when, bool clear, uint64_t since);
+/*
+ * Has the condition been cleared since the action? It is false, or cannot be told although no fact
+ * that it names is less known than it was then (NULL: there was no action): what the process does
+ * not have, jemalloc say, was no reason to act, and is none not to act again.
+ */
+bool guard_is_clear(const struct expr *when, enum expr_truth truth, const struct facts *then,
+		    const struct facts *now);
 /* code: what the action ended with. One that was refused is tried again after the cooldown, also if
  * the condition was true all the time: nothing tells that it would not help. */
 void guard_acted(struct guard *g, enum hm_exit code);

@@ -11,9 +11,10 @@ struct guarding {
 	struct reply *r;
 	struct guard_args args;
 	struct guard guard;
-	bool action_known; /* there was one on this process, */
-	uint64_t acted_at; /* at this time of CLOCK_BOOTTIME */
-	char last[16];	   /* decision, to be quiet about the same again */
+	bool action_known;     /* there was one on this process, */
+	uint64_t acted_at;     /* at this time of CLOCK_BOOTTIME */
+	struct facts acted_on; /* what was known when it acted itself */
+	char last[16];	       /* decision, to be quiet about the same again */
 	uint64_t looks;
 	bool told_pause; /* that it looks less often than it was told to */
 };

@@ -219,3 +219,29 @@ Test(guard_lock, a_directory_of_others_is_not_used)
 	cr_assert_eq(unlink(path), 0);
 	end_dir("none");
 }
+
+/* A process without jemalloc: what is said of that is never known, and must not hold a guard back
+ * for ever. What is not known for the moment only (it is traced) is another thing. */
+Test(guard, cleared_where_it_is_not_known)
+{
+	struct facts then = { 0 }, now = { 0 };
+	struct expr *when;
+	struct diag d;
+
+	cr_assert_eq(expr_parse("rss > 100 or jemalloc.purgeable > 100", &when, &d), 0);
+	facts_set(&then, FACT_RSS, FROM_KERNEL, 200);
+	facts_set(&now, FACT_RSS, FROM_KERNEL, 50);
+	cr_assert_eq(expr_eval(when, &then), EXPR_TRUE);
+	cr_assert_eq(expr_eval(when, &now), EXPR_UNKNOWN);
+	cr_expect(guard_is_clear(when, EXPR_UNKNOWN, &then, &now));
+	cr_expect(guard_is_clear(when, EXPR_FALSE, &then, &now));
+	cr_expect_not(guard_is_clear(when, EXPR_TRUE, &then, &then));
+	cr_expect_not(guard_is_clear(when, EXPR_UNKNOWN, NULL, &now));
+	facts_set(&then, FACT_JEMALLOC_PURGEABLE, FROM_CALL, 500);
+	cr_expect_not(guard_is_clear(when, EXPR_UNKNOWN, &then, &now));
+	/* of others nothing need be known */
+	facts_set(&now, FACT_JEMALLOC_PURGEABLE, FROM_CALL, 5);
+	facts_set(&then, FACT_SWAP, FROM_KERNEL, 5);
+	cr_expect(guard_is_clear(when, EXPR_UNKNOWN, &then, &now));
+	expr_free(when);
+}

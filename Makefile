@@ -8,6 +8,7 @@
 #   make torture    some twenty minutes (two CPUs) of everything that could harm a target; stops at the first harm
 #   make bench      how fast large processes are read, and what that costs: a table, and build/bench.json (some minutes)
 #   make bench-check  fails if `prof top` is not 20 times as fast as jeprof (part of no other target)
+#   make docs       the manual and completions, into build/docs: man -l build/docs/heapmedic.1
 #   make fuzz       damaged and hostile input for every parser, SECONDS=60 in all (needs clang)
 #
 # V=1 shows the commands, CC=clang uses clang, SAN=1 builds with ASan and UBSan (into build-san, so that nothing is mixed).
@@ -20,6 +21,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 PROG ?= $(if $(filter build,$(BUILD)),heapmedic,$(BUILD)/heapmedic)
 VERSION := 0.1.0
+RELEASED := 2026-12-01
 
 CC ?= cc
 PKG_CONFIG ?= pkg-config
@@ -47,7 +49,7 @@ HTTP_LIBS = $(eval HTTP_LIBS := -Wl,-u,http_no_tls $(HTTP_A) $(shell nm -u $(HTT
 LIBS = $(eval LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) $(HTTP_LIBS) -liberty -lreadline -lm)$(LIBS)
 STATIC_LIBS = $(shell $(PKG_CONFIG) --static --libs $(PKGS)) $(HTTP_LIBS) -liberty -lreadline -ltinfo -llzma -lm
 
-LIB_SRC := $(sort $(wildcard inject/*.c agent/*.c)) $(filter-out repl/main.c,$(sort $(wildcard repl/*.c)))
+LIB_SRC := $(sort $(wildcard inject/*.c agent/*.c)) $(filter-out repl/main.c repl/generate.c,$(sort $(wildcard repl/*.c)))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(BUILD)/inject/payload_blob.o
 MAIN_OBJ := $(BUILD)/repl/main.o
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
@@ -69,7 +71,7 @@ UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildca
 # Headers that are generated, so that the first build makes them before anything includes them.
 GEN_HDR := $(BUILD)/gen/mallctl_table.inc $(BUILD)/gen/flame_js.inc
 
-.PHONY: all test test-glibcs test-roots tests unit live torture bench bench-check victims demo lint format static install install-deps deps clean FORCE fuzz fuzz-seeds
+.PHONY: all test test-glibcs test-roots tests unit live torture bench bench-check victims demo lint format static docs install install-deps deps clean FORCE fuzz fuzz-seeds
 .SECONDARY:
 all: $(PROG)
 
@@ -116,6 +118,23 @@ $(BUILD)/gen/flame_js.inc: agent/flame.js
 
 $(BUILD)/agent/flame.o: $(BUILD)/gen/flame_js.inc
 
+# ---- the manual and completions, made of the program's own tables
+DOCS := $(BUILD)/docs
+DOC_FILES := $(addprefix $(DOCS)/,heapmedic.1 heapmedic-json.5 heapmedic.bash _heapmedic json-keys)
+$(DOCS)/heapmedic.1: WHAT := manual
+$(DOCS)/heapmedic-json.5: WHAT := json
+$(DOCS)/heapmedic.bash: WHAT := bash
+$(DOCS)/_heapmedic: WHAT := zsh
+$(DOCS)/json-keys: WHAT := keys
+docs: $(DOC_FILES)
+$(BUILD)/generate: $(BUILD)/repl/generate.o $(BUILD)/libheapmedic.a
+	@echo "  LD      $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(DOC_FILES): $(BUILD)/generate Makefile
+	@echo "  DOC     $@"
+	@mkdir -p $(@D)
+	$(Q)$(BUILD)/generate $(WHAT) $(RELEASED) > $@.tmp && mv $@.tmp $@
+
 # ---- the code that runs inside the target: position independent, general registers only
 PAYLOAD_SRC := inject/payload/payload.c inject/payload/arena.c inject/payload/entry.S
 PAYLOAD_FLAGS := -std=gnu11 -O2 -Wall -Wextra -Werror -ffreestanding -fPIC -fno-stack-protector -fcf-protection=none \
@@ -158,14 +177,14 @@ $(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/rep
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
 
-RUN = FUZZ_SEEDS=$(FUZZ_SEEDS) HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
+RUN = DOCS=$(abspath $(DOCS)) FUZZ_SEEDS=$(FUZZ_SEEDS) HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
 tests: $(UNIT_BIN) $(FUZZ_BIN) $(LIVE_BIN) $(TORTURE_BIN) $(BENCH)
 # A program with sanitizers takes half a second to start: torture is left out there, `make SAN=1 torture` runs it.
-test: $(PROG) $(BUILD)/heapmedic-fault tests victims fuzz-seeds
+test: $(PROG) $(BUILD)/heapmedic-fault tests victims fuzz-seeds docs
 	@$(RUN) $(UNIT_BIN) $(FUZZ_BIN) $(LIVE_BIN) $(if $(SAN),,$(TORTURE_BIN))
 unit: $(UNIT_BIN) $(FUZZ_BIN) fuzz-seeds
 	@$(RUN) $(UNIT_BIN) $(FUZZ_BIN)
-live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims
+live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims docs
 	@$(RUN) $(LIVE_BIN)
 torture: $(PROG) $(BUILD)/heapmedic-fault $(TORTURE_BIN) victims
 	@TORTURE=full $(RUN) $(TORTURE_BIN)
@@ -367,8 +386,12 @@ heapmedic-static: $(MAIN_OBJ) $(BUILD)/libheapmedic.a
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ -Wl,--start-group $(STATIC_LIBS) -Wl,--end-group
 
-install: $(PROG)
+install: $(PROG) $(DOC_FILES)
 	install -D -m 755 $(PROG) $(DESTDIR)$(PREFIX)/bin/heapmedic
+	install -D -m 644 $(DOCS)/heapmedic.1 $(DESTDIR)$(PREFIX)/share/man/man1/heapmedic.1
+	install -D -m 644 $(DOCS)/heapmedic-json.5 $(DESTDIR)$(PREFIX)/share/man/man5/heapmedic-json.5
+	install -D -m 644 $(DOCS)/heapmedic.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/heapmedic
+	install -D -m 644 $(DOCS)/_heapmedic $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_heapmedic
 	for f in scripts/*.hm; do [ ! -e "$$f" ] || install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/heapmedic "$$f" || exit 1; done
 	for d in prometheus grafana kubernetes ansible; do \
 		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/heapmedic/$$d scripts/$$d/* || exit 1; done

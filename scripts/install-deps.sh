@@ -46,6 +46,9 @@ needs() {
 		cmd strace strace
 		cmd prometheus prometheus
 		cmd promtool prometheus
+		cmd man man-db
+		cmd mandoc mandoc
+		cmd zsh zsh
 		cmd gdb gdb
 		cmd musl-gcc musl-tools
 		pkg libjemalloc2 libjemalloc2

@@ -19,6 +19,8 @@ endif
 BUILD ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
+# Debian's packages have /usr/share/zsh/vendor-completions.
+ZSH_COMPLETIONS ?= $(PREFIX)/share/zsh/site-functions
 PROG ?= $(if $(filter build,$(BUILD)),heapmedic,$(BUILD)/heapmedic)
 VERSION := 0.1.0
 RELEASED := 2026-12-01
@@ -391,7 +393,7 @@ install: $(PROG) $(DOC_FILES)
 	install -D -m 644 $(DOCS)/heapmedic.1 $(DESTDIR)$(PREFIX)/share/man/man1/heapmedic.1
 	install -D -m 644 $(DOCS)/heapmedic-json.5 $(DESTDIR)$(PREFIX)/share/man/man5/heapmedic-json.5
 	install -D -m 644 $(DOCS)/heapmedic.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/heapmedic
-	install -D -m 644 $(DOCS)/_heapmedic $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_heapmedic
+	install -D -m 644 $(DOCS)/_heapmedic $(DESTDIR)$(ZSH_COMPLETIONS)/_heapmedic
 	for f in scripts/*.hm; do [ ! -e "$$f" ] || install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/heapmedic "$$f" || exit 1; done
 	for d in prometheus grafana kubernetes ansible; do \
 		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/heapmedic/$$d scripts/$$d/* || exit 1; done

@@ -81,6 +81,24 @@ static int open_syslog(void)
 	return err;
 }
 
+/* That a file is there is on the disk only when its directory is (fsync(2)). Who may not read the
+ * directory, or has a file system that cannot do it, has the rest all the same. */
+static int sync_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int err = 0;
+
+	free(dir);
+	if (fd < 0)
+		return 0;
+	if (fsync(fd) && errno != EINVAL && errno != EROFS)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
 static int open_file(const char *path)
 {
 	struct stat st;
@@ -93,6 +111,8 @@ static int open_file(const char *path)
 	err = fstat(fd, &st) ? -errno : 0;
 	if (!err && !S_ISREG(st.st_mode))
 		err = -EINVAL;
+	if (!err && st.st_size == 0)
+		err = sync_directory(path);
 	if (err) {
 		close(fd);
 		return err;

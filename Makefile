@@ -179,14 +179,16 @@ $(BUILD)/tests/fuzz/test_%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/rep
 	@echo "  LD      $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
 
-RUN = DOCS=$(abspath $(DOCS)) FUZZ_SEEDS=$(FUZZ_SEEDS) HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
+# A program with sanitizers cannot be static.
+STATIC := $(if $(SAN),,heapmedic-static)
+RUN = $(if $(STATIC),HEAPMEDIC_STATIC=$(abspath $(STATIC))) DOCS=$(abspath $(DOCS)) FUZZ_SEEDS=$(FUZZ_SEEDS) HEAPMEDIC=$(abspath $(PROG)) HEAPMEDIC_FAULT=$(abspath $(BUILD)/heapmedic-fault) VICTIMS=$(abspath $(VICTIMS)) $(if $(SAN),SAN=1) scripts/run-tests.sh $(BUILD)
 tests: $(UNIT_BIN) $(FUZZ_BIN) $(LIVE_BIN) $(TORTURE_BIN) $(BENCH)
 # A program with sanitizers takes half a second to start: torture is left out there, `make SAN=1 torture` runs it.
-test: $(PROG) $(BUILD)/heapmedic-fault tests victims fuzz-seeds docs
+test: $(PROG) $(BUILD)/heapmedic-fault tests victims fuzz-seeds docs $(STATIC)
 	@$(RUN) $(UNIT_BIN) $(FUZZ_BIN) $(LIVE_BIN) $(if $(SAN),,$(TORTURE_BIN))
 unit: $(UNIT_BIN) $(FUZZ_BIN) fuzz-seeds
 	@$(RUN) $(UNIT_BIN) $(FUZZ_BIN)
-live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims docs
+live: $(PROG) $(BUILD)/heapmedic-fault $(LIVE_BIN) victims docs $(STATIC)
 	@$(RUN) $(LIVE_BIN)
 torture: $(PROG) $(BUILD)/heapmedic-fault $(TORTURE_BIN) victims
 	@TORTURE=full $(RUN) $(TORTURE_BIN)

@@ -42,6 +42,7 @@ needs() {
 		cmd python3 python3
 		pkg libc6-dbg libc6-dbg
 		cmd setpriv util-linux
+		cmd mount mount
 		cmd nsenter util-linux
 		cmd strace strace
 		cmd prometheus prometheus

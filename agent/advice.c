@@ -286,9 +286,13 @@ static void jemalloc_restart(const struct advice_case *c, struct advices *out)
 
 static void jemalloc_notes(const struct advice_case *c, struct advices *out)
 {
-	if (c->makeup->unasked && !facts_known(c->facts, FACT_JEMALLOC_ALLOCATED))
-		add(out, ADVICE_LOOK_AT,
-		    "jemalloc was not asked: only a call tells what of its memory is in use");
+	if (!c->makeup->unasked || facts_known(c->facts, FACT_JEMALLOC_ALLOCATED))
+		return;
+	add(out, ADVICE_LOOK_AT,
+	    facts_known(c->facts, FACT_JEMALLOC_PURGEABLE)
+		    ? "this jemalloc was built without statistics: what of its memory is in use "
+		      "only a build with --enable-stats tells"
+		    : "jemalloc was not asked: only a call tells what of its memory is in use");
 }
 
 /* ---- others */

@@ -23,7 +23,7 @@ struct look {
 	struct diag glibc_unread;	  /* why not, where glibc is in use; or exit 0 */
 	const struct allocator *jemalloc; /* in use; of the process, NULL without one */
 	bool jemalloc_asked;
-	char jemalloc_unasked[512]; /* why not, or "" */
+	char jemalloc_unasked[512]; /* why not all of it is known, or "" */
 	struct makeup makeup;
 	enum verdict verdict;
 	char summary[VERDICT_TEXT];

@@ -47,11 +47,12 @@ static void fill_jemalloc(const struct makeup_parts *p, struct makeup *m)
 
 	if (own == 0 && p->jemalloc)
 		own = take(&m->other, p->jemalloc_asked ? p->estimate : m->other);
+	/* that is known without statistics, too */
+	m->retained += take(&own, p->purgeable);
 	if (!p->jemalloc_asked) {
 		m->unasked += own;
 		return;
 	}
-	m->retained += take(&own, p->purgeable);
 	m->fragmented += take(&own, p->active > p->allocated ? p->active - p->allocated : 0);
 	m->live += own;
 }

@@ -16,9 +16,9 @@ struct makeup_parts {
 	uint64_t stranded; /* free bytes on pages that a trim cannot return */
 	uint64_t top;	   /* chunks at the end of arenas that it leaves alone */
 
-	bool jemalloc; /* it is in use */
-	bool jemalloc_asked;
-	uint64_t allocated, active, purgeable; /* as it counts */
+	bool jemalloc;	     /* it is in use */
+	bool jemalloc_asked; /* and it has answered what is allocated and active */
+	uint64_t allocated, active, purgeable; /* as it counts; 0 where it was not asked */
 	uint64_t estimate; /* what it takes to be resident; for where the maps do not tell its
 			      memory from others' */
 };
@@ -30,8 +30,9 @@ void makeup_count(const struct owners *o, uint64_t resident[OWNERS]);
 /*
  * Pure: one place for each resident byte. The parts of an allocator are held inside of what it owns
  * by the maps, as the two are read one after the other: what is free first, the rest is live (also
- * an allocator's own books). An allocator that was not asked is unasked as a whole; where jemalloc
- * is one of several its mappings cannot be told from others', and what nobody claims may be its.
+ * an allocator's own books). An allocator that was not asked is unasked as a whole, and of a
+ * jemalloc without statistics all that is not purgeable; where jemalloc is one of several its
+ * mappings cannot be told from others', and what nobody claims may be its.
  */
 void makeup_fill(const struct makeup_parts *p, struct makeup *out);
 #endif

@@ -31,7 +31,11 @@ static const char *row_detail(const struct owner_row *row, const struct look *l,
 	owner_row_text(row, buf, size);
 	if (row->owner == OWNER_TCMALLOC || row->owner == OWNER_MIMALLOC ||
 	    (row->owner == OWNER_JEMALLOC && !asked))
-		snprintf(buf, size, "not asked");
+		snprintf(buf, size, "%s",
+			 row->owner == OWNER_JEMALLOC &&
+					 facts_known(&l->facts, FACT_JEMALLOC_PURGEABLE)
+				 ? "without statistics"
+				 : "not asked");
 	return buf;
 }
 

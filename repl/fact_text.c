@@ -165,7 +165,9 @@ void look_warn(struct context *c, struct reply *r, const struct look *l, bool as
 
 	if (l->glibc_unread.exit)
 		reply_warn(c, r, "heap-not-read", "%s", l->glibc_unread.text);
-	if (asking && l->jemalloc_unasked[0])
+	if (asking && facts_known(&l->facts, FACT_JEMALLOC_PURGEABLE) && l->jemalloc_unasked[0])
+		reply_warn(c, r, "no-statistics", "%s", l->jemalloc_unasked);
+	else if (asking && l->jemalloc_unasked[0])
 		reply_warn(c, r, "not-asked", "jemalloc was not asked: %s", l->jemalloc_unasked);
 	if (plan->ring_fault.kind)
 		reply_warn(c, r, "damaged-heap", "the list of arenas is damaged: %s: %s",

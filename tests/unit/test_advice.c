@@ -316,9 +316,11 @@ Test(advice, jemalloc)
 	x.makeup.unasked = 100 * MIB;
 	says(&x, ADVICE_LOOK_AT, "jemalloc was not asked");
 	cr_assert_null(find(&x, ADVICE_PURGE, ""), "nothing is known of it");
+	facts_set(&x.facts, FACT_JEMALLOC_PURGEABLE, FROM_CALL, 2 * MIB);
+	says(&x, ADVICE_LOOK_AT, "built without statistics");
+	expects(&x, ADVICE_PURGE, "a purge of all arenas", 2 * MIB);
 	x.makeup.unasked = 0;
 	facts_set(&x.facts, FACT_JEMALLOC_ALLOCATED, FROM_CALL, 200 * MIB);
-	facts_set(&x.facts, FACT_JEMALLOC_PURGEABLE, FROM_CALL, 2 * MIB);
 	cr_assert_null(find(&x, ADVICE_LOOK_AT, ""));
 	expects(&x, ADVICE_PURGE, "a purge of all arenas", 2 * MIB);
 	cr_assert_null(find(&x, ADVICE_RESTART, ""), "two megabytes");

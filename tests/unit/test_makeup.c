@@ -82,12 +82,16 @@ Test(makeup, jemalloc_is_divided_once_it_was_asked)
 	p.resident[OWNER_JEMALLOC] = 1000;
 	p.resident[OWNER_UNCLAIMED] = 100;
 	p.jemalloc = true;
-	p.allocated = 500;
-	p.active = 600;
-	p.purgeable = 300;
 	makeup_fill(&p, &m);
 	cr_assert_eq(m.unasked, 1000);
 	cr_assert_eq(m.other, 100);
+	/* one without statistics */
+	p.purgeable = 300;
+	makeup_fill(&p, &m);
+	cr_assert_eq(m.retained, 300);
+	cr_assert_eq(m.unasked, 700);
+	p.allocated = 500;
+	p.active = 600;
 	p.jemalloc_asked = true;
 	makeup_fill(&p, &m);
 	cr_assert_eq(m.unasked, 0);

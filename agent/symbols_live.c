@@ -41,7 +41,10 @@ static bool same_path(const char *ours, const char *its)
 
 	if (n > mark && !strcmp(its + n - mark, gone))
 		n -= mark;
-	return n && n <= len && its[0] == '/' && !memcmp(ours + len - n, its, n);
+	/* [vdso] has no directories before it */
+	if (its[0] != '/')
+		return n == len && !memcmp(ours, its, n);
+	return n <= len && !memcmp(ours + len - n, its, n);
 }
 
 /* A mapping may have been cut or joined with the next since. */

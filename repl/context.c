@@ -8,6 +8,7 @@
 #include "../agent/allocator_choice.h"
 #include "../agent/process.h"
 #include "../agent/snapshot.h"
+#include "../inject/cause.h"
 #include "progress.h"
 #include "signals.h"
 
@@ -62,9 +63,11 @@ int context_process(struct context *c, struct process **out, struct diag *d)
 
 int context_ended(const struct context *c, struct diag *d)
 {
-	return diag_fail(d, -ESRCH, HM_GONE, "gone",
-			 "`attach NAME|PID` goes on with another process",
-			 "process %d (%s) has ended", (int)c->pid, c->comm);
+	int err = cause_fail(d, -ESRCH, CAUSE_GONE, "process %d (%s) has ended", (int)c->pid,
+			     c->comm);
+
+	snprintf(d->hint, sizeof(d->hint), "`attach NAME|PID` goes on with another process");
+	return err;
 }
 
 int context_attach(struct context *c, pid_t pid, bool named, struct diag *d)

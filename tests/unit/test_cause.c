@@ -196,7 +196,8 @@ static unsigned scan_source(const char *file)
 			char code[64];
 
 			at += strlen(exits[i].name);
-			if (sscanf(at, " \"%63[^\"]\"", code) != 1)
+			/* a word; what help says of an exit code is a sentence */
+			if (sscanf(at, " \"%63[^\"]\"", code) != 1 || strchr(code, ' '))
 				continue;
 			check_code(file, code, exits[i].exit);
 			found++;

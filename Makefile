@@ -8,6 +8,7 @@
 #   make torture    some twenty minutes (two CPUs) of everything that could harm a target; stops at the first harm
 #   make bench      how fast large processes are read, and what that costs: a table, and build/bench.json (some minutes)
 #   make bench-check  fails if `prof top` is not 20 times as fast as jeprof (part of no other target)
+#   make deb        a Debian package, in build/deb
 #   make docs       the manual and completions, into build/docs: man -l build/docs/heapmedic.1
 #   make fuzz       damaged and hostile input for every parser, SECONDS=60 in all (needs clang)
 #
@@ -73,7 +74,7 @@ UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(sort $(wildca
 # Headers that are generated, so that the first build makes them before anything includes them.
 GEN_HDR := $(BUILD)/gen/mallctl_table.inc $(BUILD)/gen/flame_js.inc
 
-.PHONY: all test test-glibcs test-roots tests unit live torture bench bench-check victims demo lint format static docs install install-deps deps clean FORCE fuzz fuzz-seeds
+.PHONY: all test test-glibcs test-roots tests unit live torture bench bench-check victims demo lint format static docs deb install install-deps deps clean FORCE fuzz fuzz-seeds
 .SECONDARY:
 all: $(PROG)
 
@@ -403,6 +404,10 @@ install: $(PROG) $(DOC_FILES)
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	for f in scripts/systemd/*@.*; do to=$(DESTDIR)$(PREFIX)/lib/systemd/system/$${f##*/}; \
 		sed 's,/usr/local/bin/,$(PREFIX)/bin/,' "$$f" >"$$to" && chmod 644 "$$to" || exit 1; done
+
+# A Debian package, in build/deb.
+deb: $(PROG) $(DOC_FILES)
+	scripts/deb.sh $(BUILD) $(VERSION) $(RELEASED)
 
 # ---- the same program with places to be killed at, for the live tests only
 FAULT_OBJ := $(patsubst %.c,$(BUILD)/fault/%.o,inject/tracer.c inject/mem.c inject/proxy.c inject/fault_point.c)

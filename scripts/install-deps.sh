@@ -49,6 +49,9 @@ needs() {
 		cmd promtool prometheus
 		cmd man man-db
 		cmd mandoc mandoc
+		cmd dpkg-buildpackage dpkg-dev
+		cmd dh debhelper
+		cmd lintian lintian
 		cmd zsh zsh
 		cmd gdb gdb
 		cmd musl-gcc musl-tools

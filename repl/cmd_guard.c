@@ -62,7 +62,7 @@ static void run_action(struct guarding *x)
 /* With the lock of the process: nobody else acts on it meanwhile, and what others did counts. */
 static int act(struct guarding *x, const struct cond *cond, struct diag *d)
 {
-	char text[EXPR_TEXT + 64];
+	char text[2 * EXPR_TEXT];
 	struct guard_lock lock = { .fd = -1 };
 	uint64_t last = 0, now;
 	pid_t holder;
@@ -113,7 +113,7 @@ static int is_clear(struct guarding *x, const struct cond *when, bool *clear, st
 
 static int look(struct guarding *x, struct diag *d)
 {
-	char text[EXPR_TEXT + 64], warn[256];
+	char text[2 * EXPR_TEXT], warn[256];
 	enum guard_decision decision;
 	struct process *p;
 	struct cond cond;

@@ -82,7 +82,7 @@ void guard_explain(const struct guarding *x, enum guard_decision decision, const
 	char ago[SIZE_TEXT];
 
 	if (decision == GUARD_UNKNOWN)
-		snprintf(text, size, "%s", cond->missing);
+		snprintf(text, size, "%s (%s)", cond->missing, cond->text);
 	else if (decision == GUARD_HOLD)
 		snprintf(text, size, "still so since the last action (%s)", cond->text);
 	else if (decision == GUARD_COOL)

@@ -70,7 +70,6 @@ needs() {
 		cmd memcached memcached
 		cmd node nodejs
 		cmd systemd-analyze systemd
-		cmd promtool prometheus
 		cmd ansible-playbook ansible-core
 		pkg python3-yaml python3-yaml
 		pkg python3-jsonschema python3-jsonschema

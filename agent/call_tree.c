@@ -52,7 +52,7 @@ static int add_stack(struct growing *g, const struct calls *c, const struct call
 			err = add_node(g, at, c->func[c->line[site->first + k].func].name, &at);
 	}
 	if (!err)
-		g->t->v[at].self += s->n.live_bytes;
+		g->t->v[at].self += s->n->live_bytes;
 	return err;
 }
 

@@ -170,6 +170,8 @@ static int add_site(struct making *m, const struct profile_stack *stack, uint32_
 
 	if (err || !fresh)
 		return err;
+	if (c->sites == CALLS_SITES_MAX)
+		return -E2BIG;
 	if (c->lines > UINT32_MAX - INLINED - 1)
 		return -EOVERFLOW;
 	s.map = profile_map_find(c->profile, s.pc);
@@ -215,7 +217,7 @@ static int add_stack(struct making *m, const struct profile_stack *from)
 		err = add_site(m, from, i, &site[i]);
 	if (err)
 		return err;
-	*s = (struct call_stack){ .site = site, .depth = from->depth, .n = from->n };
+	*s = (struct call_stack){ .site = site, .depth = from->depth, .n = &from->n };
 	drop_internal(c, s);
 	c->stacks++;
 	return 0;
@@ -279,9 +281,11 @@ int calls_lookups(const struct profile *p, uint64_t **pcs, size_t *n)
 
 	*n = 0;
 	*pcs = NULL;
-	for (size_t i = 0; i < p->stacks; i++)
-		for (uint32_t k = 0; k < p->stack[i].depth && !err; k++)
+	for (size_t i = 0; i < p->stacks && !err; i++)
+		for (uint32_t k = 0; k < p->stack[i].depth && !err; k++) {
 			err = pairs_add(&seen, profile_lookup(&p->stack[i], k), 0, &number, &fresh);
+			err = !err && seen.n > CALLS_SITES_MAX ? -E2BIG : err;
+		}
 	if (!err) {
 		*pcs = calloc(seen.n + 1, sizeof(**pcs));
 		err = *pcs ? 0 : -ENOMEM;

@@ -47,8 +47,12 @@ struct call_site {
 struct call_stack {
 	const uint32_t *site; /* innermost first */
 	uint32_t depth;	      /* 1 at least */
-	struct profile_count n;
+	const struct profile_count *n;
 };
+
+/* An address takes some 230 bytes, most of them where it has no name. No program has so many call
+ * sites that allocate: what says so is damaged, or made for it. */
+#define CALLS_SITES_MAX ((size_t)1 << 20)
 
 struct calls {
 	const struct profile *profile; /* must outlive it */
@@ -66,7 +70,8 @@ struct calls {
  * Pure but for source. An allocator's frames are left out as jeprof leaves them out of heap
  * profiles: all from the innermost one up to the outermost that call_internal knows, and before
  * that those in the file of an allocator; of a stack with nothing else the outermost frame stays.
- * -ENOMEM, -EOVERFLOW. The caller ends *out with calls_free.
+ * -ENOMEM, -EOVERFLOW, -E2BIG beyond CALLS_SITES_MAX addresses. The caller ends *out with
+ * calls_free.
  */
 HM_MUST_CHECK int calls_make(const struct profile *p, const struct call_source *source,
 			     struct calls **out);
@@ -77,7 +82,8 @@ static inline const char *calls_text(const struct calls *c, uint32_t name)
 	return c->texts.v[name];
 }
 
-/* The addresses to look up for a profile, each once; free(3) them. -ENOMEM. */
+/* The addresses to look up for a profile, each once; free(3) them. -ENOMEM; -E2BIG beyond
+ * CALLS_SITES_MAX. */
 HM_MUST_CHECK int calls_lookups(const struct profile *p, uint64_t **pcs, size_t *n);
 
 /*

@@ -141,9 +141,9 @@ static void put_samples(struct message *m)
 			put_varint(&m->packed, s->site[k] + 1);
 		put_data(&m->part, SAMPLE_LOCATION, m->packed.v, m->packed.len);
 		m->packed.len = 0;
-		put_counts(m, &s->n);
+		put_counts(m, s->n);
 		put_data(&m->part, SAMPLE_VALUE, m->packed.v, m->packed.len);
-		put_label(m, &s->n);
+		put_label(m, s->n);
 		put_part(m, m->out, PROFILE_SAMPLE);
 	}
 }

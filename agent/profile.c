@@ -191,6 +191,13 @@ static int read_header(struct parser *x, struct diag *d)
 
 /* ---- all of it */
 
+int profile_too_large(struct diag *d, size_t most, const char *what)
+{
+	return diag_fail(d, -E2BIG, HM_USAGE, "profile-too-large",
+			 "sample less: a larger lg_prof_sample makes fewer stacks",
+			 "the profile has more than %zu %s", most, what);
+}
+
 static int parse(struct parser *x, struct diag *d)
 {
 	struct scan first = x->text, line;
@@ -213,6 +220,8 @@ static int parse(struct parser *x, struct diag *d)
 		err = profile_read_stacks(x);
 	if (!err)
 		err = profile_read_maps(x);
+	if (err == -E2BIG)
+		return profile_too_large(d, x->most, x->what);
 	return err ? diag_internal(d, err, "reading a heap profile") : 0;
 }
 
@@ -223,9 +232,7 @@ int profile_parse(const char *data, size_t len, struct profile **out, struct dia
 
 	*out = NULL;
 	if (len > PROFILE_TEXT_MAX)
-		return diag_fail(d, -EFBIG, HM_USAGE, "profile-too-large",
-				 "sample less: a larger lg_prof_sample makes fewer stacks",
-				 "the profile has more than %zu MiB", PROFILE_TEXT_MAX >> 20);
+		return profile_too_large(d, PROFILE_TEXT_MAX >> 20, "MiB of text");
 	x.p = calloc(1, sizeof(*x.p));
 	if (x.p)
 		x.p->pool = pool_new();

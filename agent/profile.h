@@ -63,16 +63,27 @@ struct profile {
 
 /* Deeper stacks are no records: jemalloc keeps 128 frames unless built for more. */
 #define PROFILE_DEPTH 4096
-/* Longer text is refused. */
-#define PROFILE_TEXT_MAX ((size_t)256 << 20)
+/*
+ * Longer text is refused, and more of each kind of record, which may be shorter than the memory
+ * that it takes. Frames of all stacks: more than so much text of real addresses has.
+ */
+#define PROFILE_TEXT_MAX   ((size_t)256 << 20)
+#define PROFILE_STACKS_MAX ((size_t)1 << 21)
+#define PROFILE_FRAMES_MAX ((size_t)1 << 25)
+#define PROFILE_NAMES_MAX  ((size_t)1 << 21)
+#define PROFILE_MAPS_MAX   ((size_t)1 << 20)
 
 /*
  * Pure: a dump of any of the forms above. Each record is unbiased, then they are summed. What it
- * takes of memory is in proportion to len. Exit 2: "no-profile" where it is none, "profile-period"
- * where its sample period cannot be; -ENOMEM, exit 10. The caller ends *out with profile_free.
+ * takes of memory is in proportion to len. data is not needed afterwards. Exit 2: "no-profile"
+ * where it is none, "profile-period" where its sample period cannot be, "profile-too-large";
+ * -ENOMEM, exit
+ * 10. The caller ends *out with profile_free.
  */
 HM_MUST_CHECK int profile_parse(const char *data, size_t len, struct profile **out, struct diag *d);
 void profile_free(struct profile *p);
+/* "the profile has more than MOST WHAT", exit 2. -E2BIG. */
+int profile_too_large(struct diag *d, size_t most, const char *what);
 
 /*
  * What sampled objects stand for, of the same number of bytes each, where an allocation of z bytes

@@ -21,14 +21,24 @@ static const char *copy(struct parser *x, const char *text, size_t len)
 	return to;
 }
 
+static int too_many(struct parser *x, size_t most, const char *what)
+{
+	x->most = most;
+	x->what = what;
+	return -E2BIG;
+}
+
 /* ---- symbols */
 
 static int add_name(struct parser *x, uint64_t pc, const struct scan *names)
 {
 	struct profile *p = x->p;
-	void *v = array_room(p->name, &x->name_cap, p->names, sizeof(*p->name));
 	const char *text;
+	void *v;
 
+	if (p->names == PROFILE_NAMES_MAX)
+		return too_many(x, PROFILE_NAMES_MAX, "names of addresses");
+	v = array_room(p->name, &x->name_cap, p->names, sizeof(*p->name));
 	if (!v)
 		return -ENOMEM;
 	p->name = v;
@@ -54,6 +64,8 @@ static int take_id(struct parser *x, struct scan *line)
 	for (size_t i = 0; i < len; i++)
 		if (!strchr("0123456789abcdef", line->at[i]) || !line->at[i])
 			return 0;
+	if (x->ids == PROFILE_MAPS_MAX)
+		return too_many(x, PROFILE_MAPS_MAX, "build ids");
 	v = array_room(x->id, &x->id_cap, x->ids, sizeof(*x->id));
 	if (!v)
 		return -ENOMEM;
@@ -141,6 +153,9 @@ static int take_pcs(struct parser *x, struct scan s, struct record *r)
 
 	if (err)
 		return err;
+	x->frames += n;
+	if (x->frames > PROFILE_FRAMES_MAX)
+		return too_many(x, PROFILE_FRAMES_MAX, "frames in its stacks");
 	pc = pool_take(x->p->pool, n * sizeof(*pc));
 	if (!pc)
 		return -ENOMEM;
@@ -157,8 +172,11 @@ static int take_pcs(struct parser *x, struct scan s, struct record *r)
 static int add_stack(struct parser *x, const struct record *r)
 {
 	struct profile *p = x->p;
-	void *v = array_room(p->stack, &x->stack_cap, p->stacks, sizeof(*p->stack));
+	void *v;
 
+	if (p->stacks == PROFILE_STACKS_MAX)
+		return too_many(x, PROFILE_STACKS_MAX, "stacks");
+	v = array_room(p->stack, &x->stack_cap, p->stacks, sizeof(*p->stack));
 	if (!v)
 		return -ENOMEM;
 	p->stack = v;
@@ -266,6 +284,8 @@ static int add_map(struct parser *x, const struct map *m)
 
 	if (m->start >= m->end || !m->name[0] || (m->name[0] != '/' && !(m->prot & PROT_EXEC)))
 		return 0;
+	if (p->maps == PROFILE_MAPS_MAX)
+		return too_many(x, PROFILE_MAPS_MAX, "mappings");
 	v = array_room(p->map, &x->map_cap, p->maps, sizeof(*p->map));
 	if (!v)
 		return -ENOMEM;

@@ -17,10 +17,14 @@ struct parser {
 	size_t stack_cap, map_cap, name_cap, id_cap;
 	struct profile_id *id; /* until the mappings are read */
 	size_t ids;
-	bool one_line; /* records are "COUNTS @ PC..." */
-	bool mappings; /* their heading was there */
+	bool one_line;	  /* records are "COUNTS @ PC..." */
+	bool mappings;	  /* their heading was there */
+	size_t frames;	  /* of all stacks */
+	size_t most;	  /* where there is too much of something: so many are taken */
+	const char *what; /* and of what */
 };
 
+/* All return -E2BIG, with most and what, where there is too much of something. */
 /* Up to the line that begins with "---". -ENOMEM. */
 HM_MUST_CHECK int profile_read_symbols(struct parser *x);
 /* Up to the heading of the mappings. -ENOMEM. */

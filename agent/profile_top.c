@@ -35,11 +35,11 @@ static void add_stack(const struct calls *c, size_t number, struct sums *s)
 			uint32_t name = c->func[c->line[site->first + k].func].name;
 
 			if (i == 0 && k == 0)
-				add_count(&s->row[name].flat, &stack->n);
+				add_count(&s->row[name].flat, stack->n);
 			if (s->seen[name] == number + 1)
 				continue;
 			s->seen[name] = number + 1;
-			s->row[name].cum_bytes += stack->n.live_bytes;
+			s->row[name].cum_bytes += stack->n->live_bytes;
 		}
 	}
 }
@@ -53,7 +53,7 @@ static int add_places(const struct calls *c, struct sums *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->stacks; i++)
 		for (uint32_t k = 0; k < c->stack[i].depth; k++)
-			bytes[c->stack[i].site[k]] += c->stack[i].n.live_bytes;
+			bytes[c->stack[i].site[k]] += c->stack[i].n->live_bytes;
 	for (size_t i = 0; i < c->sites; i++) {
 		const struct call_site *site = &c->site[i];
 

@@ -41,6 +41,13 @@ static size_t find(void *arg, uint64_t pc, struct symbol_frame *out, size_t max)
 	return symbols_find(arg, pc, out, max);
 }
 
+static int no_calls(int err, const char *what, struct diag *d)
+{
+	if (err == -E2BIG)
+		return profile_too_large(d, CALLS_SITES_MAX, "different addresses");
+	return diag_internal(d, err, what);
+}
+
 static int prepare(const struct prof_view *v, struct diag *d)
 {
 	uint64_t *pcs;
@@ -48,7 +55,7 @@ static int prepare(const struct prof_view *v, struct diag *d)
 	int err = calls_lookups(v->profile, &pcs, &n);
 
 	if (err)
-		return diag_internal(d, err, "the addresses of a heap profile");
+		return no_calls(err, "the addresses of a heap profile", d);
 	err = symbols_prepare(v->symbols, pcs, n, d);
 	free(pcs);
 	return err;
@@ -98,7 +105,7 @@ static int resolve(struct context *c, bool of_file, enum call_names names, bool 
 	if (err)
 		return err;
 	err = calls_make(v->profile, &source, &v->calls);
-	return err ? diag_internal(d, err, "the functions of a heap profile") : 0;
+	return err ? no_calls(err, "the functions of a heap profile", d) : 0;
 }
 
 /* ---- files and lines of a few rows */
@@ -249,15 +256,12 @@ static void tell(struct context *c, struct reply *r, const struct prof_view *v)
 				v->calls->sites);
 }
 
-static int view_text(struct context *c, struct reply *r, const char *text, size_t len, bool of_file,
-		     enum call_names names, bool places, struct prof_view *v, struct diag *d)
+/* Of the profile that has been read. */
+static int view_names(struct context *c, struct reply *r, bool of_file, enum call_names names,
+		      bool places, struct prof_view *v, struct diag *d)
 {
-	int err;
+	int err = resolve(c, of_file, names, places, v, d);
 
-	*v = (struct prof_view){ .profile = NULL };
-	err = profile_parse(text, len, &v->profile, d);
-	if (!err)
-		err = resolve(c, of_file, names, places, v, d);
 	if (err)
 		prof_view_close(v);
 	else
@@ -268,7 +272,11 @@ static int view_text(struct context *c, struct reply *r, const char *text, size_
 int prof_view_text(struct context *c, struct reply *r, const char *text, size_t len,
 		   enum call_names names, struct prof_view *v, struct diag *d)
 {
-	return view_text(c, r, text, len, false, names, false, v, d);
+	int err;
+
+	*v = (struct prof_view){ .profile = NULL };
+	err = profile_parse(text, len, &v->profile, d);
+	return err ? err : view_names(c, r, false, names, false, v, d);
 }
 
 int prof_view_open(struct context *c, struct reply *r, const char *path, enum call_names names,
@@ -278,10 +286,11 @@ int prof_view_open(struct context *c, struct reply *r, const char *path, enum ca
 	size_t len = 0;
 	int err = read_text(c, path, &text, &len, d);
 
+	*v = (struct prof_view){ .profile = NULL };
 	if (!err)
-		err = view_text(c, r, text, len, path != NULL, names, places, v, d);
-	free(text);
-	return err;
+		err = profile_parse(text, len, &v->profile, d);
+	free(text); /* before the rest, which takes as much */
+	return err ? err : view_names(c, r, path != NULL, names, places, v, d);
 }
 
 void prof_view_close(struct prof_view *v)

@@ -125,6 +125,32 @@ Test(calls, addresses_to_look_up)
 	some_free(c, p);
 }
 
+/* No program has so many call sites: what says so takes no memory for them. */
+Test(calls, too_many_addresses, .timeout = 120)
+{
+	const struct call_source none = { .names = CALL_NAMES_BRIEF };
+	const size_t n = CALLS_SITES_MAX + 1;
+	struct profile_stack *stack = calloc(n, sizeof(*stack));
+	uint64_t *pc = calloc(n, sizeof(*pc)), *pcs;
+	struct profile p = { .stack = stack, .stacks = n - 1 };
+	struct calls *c;
+	size_t found;
+
+	cr_assert(stack && pc);
+	for (size_t i = 0; i < n; i++) {
+		pc[i] = 0x1000 + i;
+		stack[i] = (struct profile_stack){ .pc = &pc[i], .depth = 1 };
+	}
+	cr_assert_eq(calls_lookups(&p, &pcs, &found), 0);
+	cr_assert_eq(found, CALLS_SITES_MAX);
+	free(pcs);
+	p.stacks = n;
+	cr_assert_eq(calls_lookups(&p, &pcs, &found), -E2BIG);
+	cr_assert_eq(calls_make(&p, &none, &c), -E2BIG);
+	free(stack);
+	free(pc);
+}
+
 static const char *id_of_first(void *arg, size_t map)
 {
 	return map == 0 ? arg : NULL;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,6 +298,59 @@ Test(profile, cut_anywhere)
 		}
 		free(text);
 	}
+}
+
+/* n times the same record. */
+static char *many_records(const char *head, const char *one, size_t n, size_t *len)
+{
+	size_t size = strlen(one);
+	char *text = malloc(strlen(head) + n * size + 1);
+
+	cr_assert_not_null(text);
+	*len = strlen(head);
+	memcpy(text, head, *len);
+	for (size_t i = 0; i < n; i++, *len += size)
+		memcpy(text + *len, one, size);
+	return text;
+}
+
+static void check_many(const char *head, const char *one, size_t most, const char *what)
+{
+	struct profile *p;
+	struct diag d = { 0 };
+	size_t len;
+	char *text = many_records(head, one, most + 1, &len);
+
+	cr_assert_eq(profile_parse(text, len, &p, &d), -E2BIG, "%s", what);
+	cr_assert_eq(d.exit, HM_USAGE);
+	cr_assert_str_eq(d.code, "profile-too-large");
+	cr_assert_not_null(strstr(d.text, what), "%s", d.text);
+	free(text);
+}
+
+/* Short records take more memory than text. */
+Test(profile, too_much, .timeout = 120)
+{
+	static const char one[] = "@ 1\nt*:1:1[0:0]\n";
+	char frames[2 * PROFILE_DEPTH + 40] = "@";
+	struct profile *p;
+	struct diag d = { 0 };
+	size_t len;
+	char *text = many_records("heap_v2/1\n", one, PROFILE_STACKS_MAX, &len);
+
+	cr_assert_eq(profile_parse(text, len, &p, &d), 0);
+	cr_assert_eq(p->stacks, PROFILE_STACKS_MAX);
+	profile_free(p);
+	free(text);
+	check_many("heap_v2/1\n", one, PROFILE_STACKS_MAX, "2097152 stacks");
+	for (size_t i = 0; i < PROFILE_DEPTH; i++)
+		strcpy(frames + 1 + 2 * i, " 1");
+	strcat(frames, "\nt*:1:1[0:0]\n");
+	check_many("heap_v2/1\n", frames, PROFILE_FRAMES_MAX / PROFILE_DEPTH, "frames");
+	check_many("--- symbol\n", "0x1 a\n", PROFILE_NAMES_MAX, "names");
+	check_many("--- symbol\n", "# build-id 0x1 ab\n", PROFILE_MAPS_MAX, "build ids");
+	check_many("heap_v2/1\nMAPPED_LIBRARIES:\n", "1000-2000 r-xp 0 0:0 0 /a\n",
+		   PROFILE_MAPS_MAX, "mappings");
 }
 
 Test(profile, too_deep_is_no_record)

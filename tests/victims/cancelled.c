@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * cancelled: threads that sleep until they are cancelled, one after another, and are made anew.
+ * cancelled [MS]: threads that sleep until they are cancelled, one after another, MS (1) after the
+ * one before, and are made anew.
  * Their cleanup handlers must run, and whatever they held must be free again: nothing may hang. The
  * other two threads wait in a call that makes them the second choice.
  */
@@ -9,8 +10,9 @@
 
 #include "victim.h"
 
-enum { SLEEPERS = 4, LONGEST_MS = 9000 };
+enum { SLEEPERS = 16, LONGEST_MS = 9000 };
 
+static int pace = 1;
 static uint64_t begun; /* the turn of the thread that cancels */
 static int cleaned;
 
@@ -54,7 +56,7 @@ static void *cancel(void *arg)
 		int i = turn % SLEEPERS;
 
 		__atomic_store_n(&begun, now_ns(), __ATOMIC_SEQ_CST);
-		(void)!epoll_wait(nothing, &ev, 1, 1);
+		(void)!epoll_wait(nothing, &ev, 1, pace);
 		if (pthread_cancel(t[i]) || pthread_join(t[i], &end) || end != PTHREAD_CANCELED)
 			wrong("thread %d was not cancelled", turn);
 		if (__atomic_load_n(&cleaned, __ATOMIC_SEQ_CST) != turn + 1)
@@ -65,11 +67,13 @@ static void *cancel(void *arg)
 	return arg;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 	int fd = epoll_create1(EPOLL_CLOEXEC);
 
+	if (argc > 1)
+		pace = atoi(argv[1]);
 	victim_eintr = 1;
 	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, STDIN_FILENO, &ev))
 		wrong("epoll: %s", strerror(errno));

@@ -257,7 +257,8 @@ VICTIM_LIBS_profiled := -ljemalloc
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
 VICTIM_JEM := static nopie whole hidden rust stripped bare
 VICTIM_PLUGINS := hidden exported stripped symbolic plain liar
-VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc slowld slowstart gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
+VICTIM_TCM := linked static whole cxx bare
+VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) $(VICTIM_TCM:%=tcm-%) tcm-plugin.so mi-plugin.so muslretained stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc slowld slowstart gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -314,6 +315,28 @@ $(filter-out %/jem-liar.so,$(VICTIM_PLUGINS:%=$(VICTIMS)/jem-%.so)): $(JEM_DEPS)
 $(VICTIMS)/jem-liar.so: $(JEM_DEPS) | $(DEPS)
 	@echo "  VICTIM  $@"
 	$(Q)$(VICTIM_CC) -shared -nostdlib -o $@ tests/victims/jemalloc/liar.S
+# tcmalloc in every way, too: Debian's library, its archive, and the same without the names of its C functions, or without any.
+TCM_A = $(shell $(CC) -print-file-name=libtcmalloc_minimal.a) -lstdc++ -lm
+$(VICTIMS)/tcm-static $(VICTIMS)/tcm-cxx $(VICTIMS)/tcm-bare: VARIANT = $(TCM_A)
+$(VICTIMS)/tcm-linked: VARIANT = -ltcmalloc_minimal
+$(VICTIMS)/tcm-whole: VARIANT = -static $(TCM_A)
+$(VICTIM_TCM:%=$(VICTIMS)/tcm-%): tests/victims/retained.c tests/victims/victim.h | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< $(VARIANT)
+	$(Q)[ $(@F) != tcm-cxx ] || objcopy --wildcard --strip-symbol='MallocExtension_*' $@
+	$(Q)[ $(@F) != tcm-bare ] || strip $@
+# Plugins that call an allocator by its own names.
+$(VICTIMS)/tcm-plugin.so: VARIANT = -DPREFIX=tc_ -DNOT_JEMALLOC -ltcmalloc_minimal
+$(VICTIMS)/mi-plugin.so: VARIANT = -DPREFIX=mi_ -DNOT_JEMALLOC -lmimalloc
+$(VICTIMS)/tcm-plugin.so $(VICTIMS)/mi-plugin.so: $(JEM_DEPS) | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -fPIC -shared -o $@ tests/victims/jemalloc/plugin.c $(VARIANT)
+$(VICTIMS)/muslretained: tests/victims/retained.c tests/victims/victim.h | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)musl-gcc $(VICTIM_FLAGS) -o $@ $<
 $(VICTIMS)/jem-host: $(JEM_DEPS) | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "advice_others.h"
 #include "size.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -25,11 +26,7 @@ const char *advice_action_name(enum advice_action a)
 	return names[a];
 }
 
-static struct advice *add(struct advices *out, enum advice_action action, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-/* Never NULL: what does not fit any more replaces the last one, which is the least important. */
-static struct advice *add(struct advices *out, enum advice_action action, const char *fmt, ...)
+struct advice *advice_add(struct advices *out, enum advice_action action, const char *fmt, ...)
 {
 	struct advice *a = &out->v[out->n < ADVICE_MAX ? out->n++ : ADVICE_MAX - 1];
 	va_list args;
@@ -41,7 +38,7 @@ static struct advice *add(struct advices *out, enum advice_action action, const 
 	return a;
 }
 
-static void expect(struct advice *a, uint64_t bytes)
+void advice_expect(struct advice *a, uint64_t bytes)
 {
 	a->known = true;
 	a->expected = bytes;
@@ -84,18 +81,20 @@ static void glibc_now(const struct advice_case *c, struct advices *out)
 	char size[SIZE_TEXT];
 
 	if (is_damaged(&c->glibc->plan))
-		add(out, ADVICE_RESTART,
-		    "a restart: the heap is damaged, a trim would end the process (`check` names "
-		    "the place)");
+		advice_add(out, ADVICE_RESTART,
+			   "a restart: the heap is damaged, a trim would end the process (`check` "
+			   "names "
+			   "the place)");
 	else if (bytes >= advice_limits.note && c->no_call)
-		add(out, ADVICE_LOOK_AT,
-		    "`check`: a trim would return %s, but no call can be made: %.240s",
-		    size_format(bytes, size), c->no_call);
+		advice_add(out, ADVICE_LOOK_AT,
+			   "`check`: a trim would return %s, but no call can be made: %.240s",
+			   size_format(bytes, size), c->no_call);
 	else if (bytes >= advice_limits.note)
-		expect(add(out, ADVICE_TRIM,
-			   "`trim`: malloc_trim(0) returns free pages of all arenas (%zu)",
-			   c->glibc->plan.arenas),
-		       bytes);
+		advice_expect(
+			advice_add(out, ADVICE_TRIM,
+				   "`trim`: malloc_trim(0) returns free pages of all arenas (%zu)",
+				   c->glibc->plan.arenas),
+			bytes);
 }
 
 /* Threads that may ask for memory at the same moment. */
@@ -168,10 +167,11 @@ static void arena_cap_in_force(const struct advice_case *c, uint64_t n, struct a
 	if (c->set.known && c->set.arena_max != n)
 		snprintf(hint, sizeof(hint), "; for the next one: %s",
 			 arena_setting(&c->set, n, setting, sizeof(setting)));
-	add(out, ADVICE_NOTE,
-	    "arena_max is %" PRIu64 " already%s, but the process has %zu arenas: those that exist "
-	    "stay until a restart%s",
-	    n, arena_max_origin(&c->set, n), c->glibc->plan.arenas, hint);
+	advice_add(out, ADVICE_NOTE,
+		   "arena_max is %" PRIu64
+		   " already%s, but the process has %zu arenas: those that exist "
+		   "stay until a restart%s",
+		   n, arena_max_origin(&c->set, n), c->glibc->plan.arenas, hint);
 }
 
 static void glibc_arena_cap(const struct advice_case *c, struct advices *out)
@@ -192,13 +192,15 @@ static void glibc_arena_cap(const struct advice_case *c, struct advices *out)
 	if (now)
 		snprintf(before, sizeof(before), " in place of %" PRIu64 ", which is set%s", now,
 			 arena_max_origin(&c->set, now));
-	expect(add(out, ADVICE_RESTART, "%s%s: free memory is spread over %zu arenas%s%s",
-		   arena_setting(&c->set, cap, setting, sizeof(setting)), before, p->arenas,
-		   allocating(c->glibc) > 1 ? "; threads that allocate at once may then wait for "
-					      "each other"
-					    : "",
-		   wider_cap(p, cap, wider, sizeof(wider))),
-	       bytes);
+	advice_expect(
+		advice_add(out, ADVICE_RESTART, "%s%s: free memory is spread over %zu arenas%s%s",
+			   arena_setting(&c->set, cap, setting, sizeof(setting)), before, p->arenas,
+			   allocating(c->glibc) > 1
+				   ? "; threads that allocate at once may then wait for "
+				     "each other"
+				   : "",
+			   wider_cap(p, cap, wider, sizeof(wider))),
+		bytes);
 }
 
 /*
@@ -215,15 +217,16 @@ static void glibc_thresholds(const struct advice_case *c, struct advices *out)
 	if (!par->at || par->no_dyn_threshold || par->mmap_threshold <= advice_limits.threshold ||
 	    t->free_resident < advice_limits.restart)
 		return;
-	a = add(out, ADVICE_RESTART,
-		"GLIBC_TUNABLES=%sglibc.malloc.mmap_threshold=%" PRIu64
-		":glibc.malloc.trim_threshold=%" PRIu64
-		": the dynamic thresholds have risen to %s and %s; set, they stay",
-		c->set.tunables ? "...:" : "", advice_limits.threshold, advice_limits.threshold,
-		size_format(par->mmap_threshold, map), size_format(par->trim_threshold, trim));
+	a = advice_add(out, ADVICE_RESTART,
+		       "GLIBC_TUNABLES=%sglibc.malloc.mmap_threshold=%" PRIu64
+		       ":glibc.malloc.trim_threshold=%" PRIu64
+		       ": the dynamic thresholds have risen to %s and %s; set, they stay",
+		       c->set.tunables ? "...:" : "", advice_limits.threshold,
+		       advice_limits.threshold, size_format(par->mmap_threshold, map),
+		       size_format(par->trim_threshold, trim));
 	/* of the main arena's end it can be told: it had been returned when it was freed */
 	if (t->from_top > advice_limits.threshold)
-		expect(a, t->from_top - advice_limits.threshold);
+		advice_expect(a, t->from_top - advice_limits.threshold);
 }
 
 static void glibc_notes(const struct advice_case *c, struct advices *out)
@@ -233,26 +236,29 @@ static void glibc_notes(const struct advice_case *c, struct advices *out)
 	char size[SIZE_TEXT], all[SIZE_TEXT];
 
 	if (c->heap_resident >= advice_limits.restart && c->main_resident > c->heap_resident / 2)
-		add(out, ADVICE_NOTE,
-		    "%s of %s of the heap are in the main arena: MALLOC_ARENA_MAX does not help",
-		    size_format(c->main_resident, size), size_format(c->heap_resident, all));
+		advice_add(out, ADVICE_NOTE,
+			   "%s of %s of the heap are in the main arena: MALLOC_ARENA_MAX does not "
+			   "help",
+			   size_format(c->main_resident, size), size_format(c->heap_resident, all));
 	if (t->locked >= advice_limits.note)
-		add(out, ADVICE_NOTE,
-		    "%s are free but locked (mlock, mlockall): no call returns them",
-		    size_format(t->locked, size));
+		advice_add(out, ADVICE_NOTE,
+			   "%s are free but locked (mlock, mlockall): no call returns them",
+			   size_format(t->locked, size));
 	if (t->hugetlb >= advice_limits.note)
-		add(out, ADVICE_NOTE,
-		    "%s are free but of the pool of huge pages: no call returns them",
-		    size_format(t->hugetlb, size));
+		advice_add(out, ADVICE_NOTE,
+			   "%s are free but of the pool of huge pages: no call returns them",
+			   size_format(t->hugetlb, size));
 	if (t->huge >= advice_limits.note)
-		add(out, ADVICE_NOTE,
-		    "%s of what a trim returns are in huge pages: where free and used memory share "
-		    "one, the kernel may fill it up again",
-		    size_format(t->huge, size));
+		advice_add(out, ADVICE_NOTE,
+			   "%s of what a trim returns are in huge pages: where free and used "
+			   "memory share "
+			   "one, the kernel may fill it up again",
+			   size_format(t->huge, size));
 	if (tcache >= advice_limits.note)
-		add(out, ADVICE_NOTE,
-		    "%s are in the threads' caches and count as in use: a trim does not reach them",
-		    size_format(tcache, size));
+		advice_add(out, ADVICE_NOTE,
+			   "%s are in the threads' caches and count as in use: a trim does not "
+			   "reach them",
+			   size_format(tcache, size));
 }
 
 /* ---- jemalloc */
@@ -262,9 +268,10 @@ static void jemalloc_now(const struct advice_case *c, struct advices *out)
 	uint64_t bytes = facts_get(c->facts, FACT_JEMALLOC_PURGEABLE);
 
 	if (bytes >= advice_limits.note)
-		expect(add(out, ADVICE_PURGE,
-			   "`trim`: a purge of all arenas returns dirty and muzzy pages"),
-		       bytes);
+		advice_expect(
+			advice_add(out, ADVICE_PURGE,
+				   "`trim`: a purge of all arenas returns dirty and muzzy pages"),
+			bytes);
 }
 
 static void jemalloc_restart(const struct advice_case *c, struct advices *out)
@@ -274,25 +281,29 @@ static void jemalloc_restart(const struct advice_case *c, struct advices *out)
 
 	if (bytes < advice_limits.restart)
 		return;
-	expect(add(out, ADVICE_RESTART,
-		   "%s=%sbackground_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0: unused pages "
-		   "are returned within a second or so, by threads of jemalloc's own",
-		   advice_conf_name(c->jemalloc, name, sizeof(name)),
-		   c->set.malloc_conf ? "...," : ""),
-	       bytes);
+	advice_expect(advice_add(out, ADVICE_RESTART,
+				 "%s=%sbackground_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0:"
+				 " unused pages "
+				 "are returned within a second or so, by threads of jemalloc's own",
+				 advice_conf_name(c->jemalloc, name, sizeof(name)),
+				 c->set.malloc_conf ? "...," : ""),
+		      bytes);
 	if (c->set.malloc_conf)
-		add(out, ADVICE_NOTE, "%s is set already: what stands there is to be kept", name);
+		advice_add(out, ADVICE_NOTE, "%s is set already: what stands there is to be kept",
+			   name);
 }
 
 static void jemalloc_notes(const struct advice_case *c, struct advices *out)
 {
 	if (!c->makeup->unasked || facts_known(c->facts, FACT_JEMALLOC_ALLOCATED))
 		return;
-	add(out, ADVICE_LOOK_AT,
-	    facts_known(c->facts, FACT_JEMALLOC_PURGEABLE)
-		    ? "this jemalloc was built without statistics: what of its memory is in use "
-		      "only a build with --enable-stats tells"
-		    : "jemalloc was not asked: only a call tells what of its memory is in use");
+	advice_add(
+		out, ADVICE_LOOK_AT,
+		facts_known(c->facts, FACT_JEMALLOC_PURGEABLE)
+			? "this jemalloc was built without statistics: what of its memory is in "
+			  "use "
+			  "only a build with --enable-stats tells"
+			: "jemalloc was not asked: only a call tells what of its memory is in use");
 }
 
 /* ---- others */
@@ -331,15 +342,17 @@ static void go_collector(const struct advice_case *c, struct advices *out)
 	gomemlimit_text(s, limit, sizeof(limit));
 	if (c->verdict != VERDICT_GO_HEAP) {
 		if (s->known)
-			add(out, ADVICE_NOTE, "of Go's collector: %s, %s", gogc, limit);
+			advice_add(out, ADVICE_NOTE, "of Go's collector: %s, %s", gogc, limit);
 	} else if (!s->known) {
-		add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof)");
+		advice_add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof)");
 	} else if (s->gomemlimit && s->memlimit != UINT64_MAX) {
-		add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof); %s, %s", gogc, limit);
+		advice_add(out, ADVICE_LOOK_AT, "Go's heap profile (net/http/pprof); %s, %s", gogc,
+			   limit);
 	} else {
-		add(out, ADVICE_RESTART,
-		    "GOMEMLIMIT=...: none is in force, %s; and Go's heap profile (net/http/pprof)",
-		    gogc);
+		advice_add(out, ADVICE_RESTART,
+			   "GOMEMLIMIT=...: none is in force, %s; and Go's heap profile "
+			   "(net/http/pprof)",
+			   gogc);
 	}
 }
 
@@ -351,10 +364,11 @@ static void go_notes(const struct advice_case *c, struct advices *out)
 
 	go_collector(c, out);
 	if (facts_known(c->facts, FACT_GO_HEAP_RESIDENT) && outside >= advice_limits.note)
-		add(out, ADVICE_NOTE,
-		    "%s of %s (%u %%) are outside of Go's heap: no Go heap profile shows them",
-		    size_format(outside, a), size_format(rss, b),
-		    (unsigned)((double)outside * 100 / (double)rss + 0.5));
+		advice_add(
+			out, ADVICE_NOTE,
+			"%s of %s (%u %%) are outside of Go's heap: no Go heap profile shows them",
+			size_format(outside, a), size_format(rss, b),
+			(unsigned)((double)outside * 100 / (double)rss + 0.5));
 }
 
 static void look_elsewhere(const struct advice_case *c, struct advices *out)
@@ -376,22 +390,26 @@ static void look_elsewhere(const struct advice_case *c, struct advices *out)
 		return;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (parts[i].bytes >= m->rss / 4)
-			add(out, ADVICE_LOOK_AT, "not the allocator, look at %s", parts[i].text);
+			advice_add(out, ADVICE_LOOK_AT, "not the allocator, look at %s",
+				   parts[i].text);
 }
 
 static void by_verdict(const struct advice_case *c, struct advices *out)
 {
 	if (c->verdict == VERDICT_FRAGMENTED)
-		expect(add(out, ADVICE_RESTART,
-			   "a restart: no call returns what live blocks hold, and it comes again "
-			   "unless what stays is allocated apart from what goes"),
-		       c->makeup->fragmented);
+		advice_expect(advice_add(out, ADVICE_RESTART,
+					 "a restart: no call returns what live blocks hold, and it "
+					 "comes again "
+					 "unless what stays is allocated apart from what goes"),
+			      c->makeup->fragmented);
 	if (c->verdict == VERDICT_LIVE)
-		add(out, ADVICE_LOOK_AT,
-		    "the program: what it keeps (a heap profile), and whether it still grows "
-		    "(`watch`)");
+		advice_add(
+			out, ADVICE_LOOK_AT,
+			"the program: what it keeps (a heap profile), and whether it still grows "
+			"(`watch`)");
 	if (c->verdict == VERDICT_LOCKED)
-		add(out, ADVICE_LOOK_AT, "who locks the memory: mlockall(2), mlock(2), huge pages");
+		advice_add(out, ADVICE_LOOK_AT,
+			   "who locks the memory: mlockall(2), mlock(2), huge pages");
 }
 
 void advice_make(const struct advice_case *c, struct advices *out)
@@ -401,12 +419,14 @@ void advice_make(const struct advice_case *c, struct advices *out)
 		glibc_now(c, out);
 	if (c->jemalloc)
 		jemalloc_now(c, out);
+	advice_others_now(c, out);
 	if (c->glibc) {
 		glibc_arena_cap(c, out);
 		glibc_thresholds(c, out);
 	}
 	if (c->jemalloc)
 		jemalloc_restart(c, out);
+	advice_others_restart(c, out);
 	by_verdict(c, out);
 	look_elsewhere(c, out);
 	if (c->go)
@@ -416,7 +436,8 @@ void advice_make(const struct advice_case *c, struct advices *out)
 	if (c->glibc)
 		glibc_notes(c, out);
 	if (c->other)
-		add(out, ADVICE_NOTE,
-		    "malloc is that of %s: malloc_trim and MALLOC_ARENA_MAX do nothing for it",
-		    c->other);
+		advice_add(
+			out, ADVICE_NOTE,
+			"malloc is that of %s: malloc_trim and MALLOC_ARENA_MAX do nothing for it",
+			c->other);
 }

@@ -26,7 +26,11 @@ struct advice_case {
 	uint64_t main_resident;		  /* of the main arena */
 	uint64_t heap_resident;		  /* of all arenas */
 	const char *jemalloc;		  /* its symbols' prefix, NULL: not in use */
-	const char *other;		  /* another allocator that owns malloc, or NULL */
+	bool tcmalloc;			  /* in use */
+	bool google;			  /* and Google's */
+	const char *mimalloc;		  /* its version or "", NULL: not in use */
+	uint64_t mimalloc_resident, musl_resident;
+	const char *other; /* another allocator that owns malloc, or NULL */
 	bool go;
 	const char *no_call; /* why no call can be made in it, or NULL */
 	struct advice_settings set;
@@ -65,6 +69,12 @@ struct advice_limits {
 };
 extern const struct advice_limits advice_limits;
 
+/* Adds a line; never NULL: what does not fit any more replaces the last one, which is the least
+ * important. */
+struct advice *advice_add(struct advices *out, enum advice_action action, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* What it would bring is known. */
+void advice_expect(struct advice *a, uint64_t bytes);
 /* Pure. What is to be done now comes first, then what a restart would bring, then the rest. */
 void advice_make(const struct advice_case *c, struct advices *out);
 /* Pure: resident free bytes of all arenas but the n largest, which stand first. */

@@ -7,17 +7,17 @@
 #include "../inject/status.h"
 #include "allocator_other.h"
 #include "jemalloc_detect.h"
+#include "mimalloc.h"
+#include "module_text.h"
 #include "process.h"
+#include "tcmalloc.h"
 
 #define SEARCH_MAX    ((size_t)256 << 20) /* bytes that are read of files, over all */
 #define MAX_OF_A_KIND 6			  /* in one module */
 
 /* glibc last: in a static program that brings its own malloc, that one is the owner. */
 static const struct allocator_ops *const kinds[] = {
-	&jemalloc_ops,
-	&tcmalloc_ops,
-	&mimalloc_ops,
-	&glibc_ops,
+	&jemalloc_ops, &tcmalloc_ops, &mimalloc_ops, &musl_ops, &glibc_ops,
 };
 
 const char *linkage_name(enum linkage l)
@@ -168,17 +168,33 @@ static void find_in_module(const struct process *p, const struct module *mod,
 	}
 }
 
-static void add_unknown(const struct module *owner, struct allocators *out)
+/* None of its functions has a name that is known: texts that it has nevertheless. */
+static const struct {
+	const struct allocator_ops *ops;
+	const char *text;
+} signs[] = {
+	{ &tcmalloc_ops, "tcmalloc.pageheap_free_bytes" },
+	{ &mimalloc_ops, "mimalloc: error: " },
+};
+
+static void add_unknown(struct allocator_search *s, struct allocators *out)
 {
 	struct allocator a = { .ops = &unknown_ops,
-			       .mod = owner,
-			       .linkage = linkage_of(owner),
+			       .mod = s->owner,
+			       .linkage = linkage_of(s->owner),
 			       .owns_malloc = true,
 			       .in_use = true };
-	const char *path = owner->path ? owner->path : "";
+	const char *path = s->owner->path ? s->owner->path : "";
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	char rest[8];
 
-	escape_copy(a.version, sizeof(a.version), base, strlen(base));
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]) && a.ops == &unknown_ops; i++)
+		if (!module_text_find(s->owner, signs[i].text, &s->budget, rest, sizeof(rest)))
+			a.ops = signs[i].ops;
+	if (a.ops == &unknown_ops)
+		escape_copy(a.version, sizeof(a.version), base, strlen(base));
+	else
+		a.reach = ALLOCATOR_NO_SYMBOL;
 	put(out, &a);
 }
 
@@ -209,7 +225,7 @@ int allocators_find(const struct process *p, struct allocators *out, struct diag
 	for (size_t i = 0; i < p->mods.n; i++)
 		find_in_module(p, &p->mods.v[i], &s, out);
 	if (s.owner && !has_owner(out))
-		add_unknown(s.owner, out);
+		add_unknown(&s, out);
 	add_by_maps(p, out);
 	return 0;
 }

@@ -22,6 +22,7 @@ struct trim_part {
 	char version[32];
 	char file[128];		     /* of which of several */
 	char call[48];		     /* "malloc_trim(0)", "arena.4096.purge" */
+	bool no_rc;		     /* it returns nothing */
 	long rc;		     /* what the call returned */
 	uint64_t duration_ns;	     /* inside the target */
 	int64_t returned_bytes;	     /* drop of Rss + Swap measured around this part */
@@ -31,7 +32,8 @@ struct trim_part {
 /* The small interface behind which each allocator stands; one constant table per allocator. */
 struct allocator_ops {
 	const char *name;
-	bool callable; /* stats and trim make calls; else they only say why not (exit 5) */
+	bool callable;	     /* stats and trim make calls; else they only say why not (exit 5) */
+	const char *release; /* what trim calls, for people; NULL: known otherwise */
 	/*
 	 * Fills at most max of v for the allocators of this kind in module mod and returns how many
 	 * there are; v is zeroed but for mod and linkage. Called for every module. Only reads. Sets
@@ -47,7 +49,8 @@ struct allocator_ops {
 	 * not known is no error. */
 	int (*predict)(struct process *p, const struct allocator *a, uint64_t pad,
 		       struct prediction *out, struct diag *d);
-	/* Gives memory back; pad is malloc_trim's. Fills call, rc and duration_ns of part. */
+	/* Gives memory back; pad is malloc_trim's. Fills call, rc (or no_rc) and duration_ns of
+	 * part, and predicted where only a call could tell. */
 	int (*trim)(struct process *p, const struct allocator *a, uint64_t pad,
 		    struct trim_part *part, struct diag *d);
 };

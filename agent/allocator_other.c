@@ -3,27 +3,19 @@
 
 #include <errno.h>
 
-static bool has_symbol(const struct module *mod, const char *name)
-{
-	struct symbol s;
+#include "process.h"
 
-	return module_symbol(mod, name, &s) == 0;
-}
-
-/* gperftools exports the C functions of its MallocExtension, Google's TCMalloc internal ones. */
-static size_t tcmalloc_detect(const struct process *p, const struct module *mod,
-			      struct allocator_search *s, struct allocator *v, size_t max)
+/* Its libc is also its dynamic linker, or a part of a static program; not an allocator that was
+ * linked into such a one, which has nothing of musl's own malloc then. */
+static size_t musl_detect(const struct process *p, const struct module *mod,
+			  struct allocator_search *s, struct allocator *v, size_t max)
 {
-	(void)p, (void)s, (void)v, (void)max;
-	return has_symbol(mod, "MallocExtension_GetNumericProperty") ||
-	       has_symbol(mod, "MallocExtension_Internal_GetNumericProperty");
-}
+	struct symbol at;
 
-static size_t mimalloc_detect(const struct process *p, const struct module *mod,
-			      struct allocator_search *s, struct allocator *v, size_t max)
-{
-	(void)p, (void)s, (void)v, (void)max;
-	return has_symbol(mod, "mi_version");
+	(void)v;
+	if (!max || mod != s->owner || s->glibc || !modules_musl(&p->mods))
+		return 0;
+	return !mod->is_main || module_own_symbol(mod, "__libc_malloc_impl", &at) == 0;
 }
 
 static size_t unknown_detect(const struct process *p, const struct module *mod,
@@ -35,18 +27,16 @@ static size_t unknown_detect(const struct process *p, const struct module *mod,
 
 static int unsupported(const struct allocator *a, const char *what, struct diag *d)
 {
-	if (a->ops == &unknown_ops)
+	if (a->ops == &musl_ops)
 		return diag_fail(
-			d, -ENOTSUP, HM_UNSUPPORTED, "unknown-allocator",
-			"if that is a wrapper around another allocator, run the program "
-			"without it",
-			"the program's malloc is in %s, which is no allocator known here: no "
-			"%s",
-			*a->version ? a->version : "an unnamed object", what);
-	return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "unsupported-allocator",
-			 "glibc and jemalloc can be called",
-			 "%s is recognised, but it cannot be called yet: no %s", a->ops->name,
-			 what);
+			d, -ENOTSUP, HM_UNSUPPORTED, "unsupported-allocator",
+			"commands that make no call still work: check, diagnose, maps, threads",
+			"musl's malloc has no call for that: no %s", what);
+	return diag_fail(d, -ENOTSUP, HM_UNSUPPORTED, "unknown-allocator",
+			 "if that is a wrapper around another allocator, run the program without "
+			 "it",
+			 "the program's malloc is in %s, which is no allocator known here: no %s",
+			 *a->version ? a->version : "an unnamed object", what);
 }
 
 static int other_stats(struct process *p, const struct allocator *a, int argc, char **argv,
@@ -64,16 +54,9 @@ static int other_trim(struct process *p, const struct allocator *a, uint64_t pad
 	return unsupported(a, "trim", d);
 }
 
-const struct allocator_ops tcmalloc_ops = {
-	.name = "tcmalloc",
-	.detect = tcmalloc_detect,
-	.stats = other_stats,
-	.trim = other_trim,
-};
-
-const struct allocator_ops mimalloc_ops = {
-	.name = "mimalloc",
-	.detect = mimalloc_detect,
+const struct allocator_ops musl_ops = {
+	.name = "musl",
+	.detect = musl_detect,
 	.stats = other_stats,
 	.trim = other_trim,
 };

@@ -3,10 +3,9 @@
 #define HM_ALLOCATOR_OTHER_H
 #include "allocator.h"
 
-/* Allocators that are recognised, so that the operator reads which one it is, but not yet called.
- */
-extern const struct allocator_ops tcmalloc_ops;
-extern const struct allocator_ops mimalloc_ops;
+/* musl's own: recognised, so that the operator reads whose memory it is; it has nothing that could
+ * be called. */
+extern const struct allocator_ops musl_ops;
 /* Whatever object defines the malloc that the program reaches, if it is none of the others. Never
  * detected by itself; its version is the name of that object. */
 extern const struct allocator_ops unknown_ops;

@@ -8,6 +8,8 @@
 #include "environ.h"
 #include "jemalloc_missing.h"
 #include "look_facts.h"
+#include "look_others.h"
+#include "tcmalloc.h"
 
 /* ---- allocators */
 
@@ -21,6 +23,10 @@ static void versions(const struct process *p, struct facts *f)
 			facts_set_text(f, FACT_GLIBC_VERSION, FROM_PASSIVE, a->version);
 		else if (strcmp(a->ops->name, "jemalloc") == 0 && a->in_use)
 			facts_set_text(f, FACT_JEMALLOC_VERSION, FROM_PASSIVE, a->version);
+		else if (strcmp(a->ops->name, "tcmalloc") == 0 && a->in_use)
+			facts_set_text(f, FACT_TCMALLOC_VERSION, FROM_PASSIVE, a->version);
+		else if (strcmp(a->ops->name, "mimalloc") == 0 && a->in_use)
+			facts_set_text(f, FACT_MIMALLOC_VERSION, FROM_PASSIVE, a->version);
 	}
 }
 
@@ -51,13 +57,6 @@ static int take_glibc(struct process *p, struct look *l, struct diag *d)
 	return look_facts_glibc(p, a, l, d);
 }
 
-/* A call that cannot be made is no error here, unless the target suffers or is gone. */
-static bool is_refusal(const struct diag *d)
-{
-	return d->exit == HM_CALL_FAILED || d->exit == HM_NOT_PERMITTED ||
-	       d->exit == HM_UNSUPPORTED || d->exit == HM_UNSAFE;
-}
-
 static int take_jemalloc(struct process *p, bool may_call, struct look *l, struct diag *d)
 {
 	struct diag own = { 0 };
@@ -74,7 +73,7 @@ static int take_jemalloc(struct process *p, bool may_call, struct look *l, struc
 				 : process_session(p, &own);
 	if (!err)
 		err = look_facts_jemalloc(p, l, &own);
-	if (err && !is_refusal(&own)) {
+	if (err && !look_is_refusal(&own)) {
 		*d = own;
 		return err;
 	}
@@ -112,6 +111,14 @@ static void find_makeup(struct look *l)
 	parts.active = facts_get(f, FACT_JEMALLOC_ACTIVE);
 	parts.purgeable = facts_get(f, FACT_JEMALLOC_PURGEABLE);
 	parts.estimate = facts_get(f, FACT_JEMALLOC_RESIDENT);
+	parts.tcmalloc = l->tcmalloc.a != NULL;
+	parts.tcmalloc_asked = l->tcmalloc.asked;
+	parts.tcmalloc_free = facts_get(f, FACT_TCMALLOC_PAGEHEAP_FREE);
+	parts.tcmalloc_cached = facts_get(f, FACT_TCMALLOC_THREAD_CACHES) +
+				facts_get(f, FACT_TCMALLOC_CENTRAL_CACHE) +
+				facts_get(f, FACT_TCMALLOC_TRANSFER_CACHE);
+	parts.tcmalloc_heap =
+		facts_get(f, FACT_TCMALLOC_HEAP) - facts_get(f, FACT_TCMALLOC_UNMAPPED);
 	makeup_fill(&parts, &l->makeup);
 	l->verdict = verdict_of(&l->makeup, l->summary);
 }
@@ -137,13 +144,13 @@ static void read_settings(const struct process *p, const char *prefix, struct ad
 	environ_free(&e);
 }
 
-/* Whose malloc it is, where that is none of the two that we can work with. */
+/* Whose malloc it is, where that is none that people know the settings of. */
 static const char *foreign_owner(const struct process *p)
 {
 	for (size_t i = 0; i < p->allocs.n; i++) {
 		const struct allocator *a = &p->allocs.v[i];
 
-		if (!a->owns_malloc || a->ops->callable)
+		if (!a->owns_malloc || a->ops == &glibc_ops || a->ops == &jemalloc_ops)
 			continue;
 		/* the version of an unknown one is its file */
 		return strcmp(a->ops->name, "unknown") == 0 ? a->version : a->ops->name;
@@ -159,6 +166,9 @@ static void advise(const struct process *p, struct look *l)
 		.facts = &l->facts,
 		.glibc = l->glibc ? &l->arenas : NULL,
 		.jemalloc = l->jemalloc ? l->jemalloc->prefix : NULL,
+		.tcmalloc = l->tcmalloc.a != NULL,
+		.google = l->tcmalloc.a && tcmalloc_is_google(l->tcmalloc.a),
+		.mimalloc = l->mimalloc.a ? l->mimalloc.a->version : NULL,
 		.other = foreign_owner(p),
 		.go = l->memory.facts.go,
 		.no_call = p->pre.injectable ? NULL : p->pre.cause.text,
@@ -166,6 +176,8 @@ static void advise(const struct process *p, struct look *l)
 	uint64_t r[OWNERS];
 
 	makeup_count(&l->memory.owners, r);
+	c.mimalloc_resident = r[OWNER_MIMALLOC];
+	c.musl_resident = r[OWNER_MUSL];
 	c.main_resident = r[OWNER_GLIBC_MAIN];
 	c.heap_resident = r[OWNER_GLIBC_MAIN] + r[OWNER_GLIBC_ARENA];
 	read_settings(p, c.jemalloc, &c.set);
@@ -184,9 +196,11 @@ int look_take(struct process *p, bool may_call, struct look *out, struct diag *d
 	versions(p, &out->facts);
 	look_facts_kernel(p, out);
 	err = take_glibc(p, out, d);
-	/* the call comes last: what it needs itself is in none of the numbers */
+	/* the calls come last: what they need themselves is in none of the numbers */
 	if (!err)
 		err = take_jemalloc(p, may_call, out, d);
+	if (!err)
+		err = look_others(p, may_call, out, d);
 	if (err) {
 		look_free(out);
 		return err;

@@ -13,6 +13,13 @@
 /* Why an allocator was not asked, where nothing was in the way. */
 #define LOOK_NOT_ASKED "only a call could tell, and none was made"
 
+/* An allocator that only a call can ask. */
+struct look_asked {
+	const struct allocator *a; /* in use; of the process, NULL without one */
+	bool asked;
+	char unasked[512]; /* why not, or "" */
+};
+
 /* One picture of a process: all that is known of its memory at one time. */
 struct look {
 	struct memory memory;
@@ -24,6 +31,7 @@ struct look {
 	const struct allocator *jemalloc; /* in use; of the process, NULL without one */
 	bool jemalloc_asked;
 	char jemalloc_unasked[512]; /* why not all of it is known, or "" */
+	struct look_asked tcmalloc, mimalloc;
 	struct makeup makeup;
 	enum verdict verdict;
 	char summary[VERDICT_TEXT];
@@ -31,8 +39,9 @@ struct look {
 };
 
 /*
- * Nothing is held and no page is touched, but for may_call: then jemalloc, where it is in use, is
- * asked by calls, unless the process cannot be called now (jemalloc_unasked says why). What cannot
+ * Nothing is held and no page is touched, but for may_call: then jemalloc, tcmalloc and mimalloc,
+ * where they are in use, are asked by calls, unless the process cannot be called now (unasked says
+ * why). What cannot
  * be read is not known. 0, and then the caller ends *out with look_free before p is refreshed; else
  * with d, as when the process is gone, or its smaps may not be read.
  */

@@ -57,6 +57,21 @@ static void fill_jemalloc(const struct makeup_parts *p, struct makeup *m)
 	m->live += own;
 }
 
+static void fill_tcmalloc(const struct makeup_parts *p, struct makeup *m)
+{
+	uint64_t own = p->resident[OWNER_TCMALLOC];
+
+	if (own == 0 && p->tcmalloc)
+		own = take(&m->other, p->tcmalloc_asked ? p->tcmalloc_heap : m->other);
+	if (!p->tcmalloc_asked) {
+		m->unasked += own;
+		return;
+	}
+	m->retained += take(&own, p->tcmalloc_free);
+	m->fragmented += take(&own, p->tcmalloc_cached);
+	m->live += own;
+}
+
 void makeup_fill(const struct makeup_parts *p, struct makeup *out)
 {
 	const uint64_t *r = p->resident;
@@ -67,10 +82,11 @@ void makeup_fill(const struct makeup_parts *p, struct makeup *out)
 	out->stacks = r[OWNER_THREAD_STACK] + r[OWNER_MAIN_STACK];
 	out->files = r[OWNER_FILE_TEXT] + r[OWNER_FILE_DATA] + r[OWNER_VDSO];
 	out->shm = r[OWNER_SHM];
-	out->unasked = r[OWNER_TCMALLOC] + r[OWNER_MIMALLOC];
+	out->untold = r[OWNER_MIMALLOC] + r[OWNER_MUSL];
 	out->other = r[OWNER_UNCLAIMED];
 	fill_glibc(p, out);
 	fill_jemalloc(p, out);
+	fill_tcmalloc(p, out);
 	/* no allocator's in any case */
 	out->other += r[OWNER_FILE_PRIVATE] + r[OWNER_NAMED];
 }

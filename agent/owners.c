@@ -18,6 +18,7 @@ const char *owner_name(enum owner o)
 		[OWNER_JEMALLOC] = "jemalloc",
 		[OWNER_TCMALLOC] = "tcmalloc",
 		[OWNER_MIMALLOC] = "mimalloc",
+		[OWNER_MUSL] = "musl",
 		[OWNER_GO_HEAP] = "go-heap",
 		[OWNER_GO_RUNTIME] = "go-runtime",
 		[OWNER_JVM] = "jvm",

@@ -23,6 +23,8 @@ static const struct {
 	{ "tcmalloc", OWNER_TCMALLOC, (uint64_t)1 << 20 },
 	/* MI_SEGMENT_SIZE is 32 MiB, of which a part may have been given back */
 	{ "mimalloc", OWNER_MIMALLOC, (uint64_t)4 << 20 },
+	/* groups of a page or more (mallocng), large blocks have a mapping of their own */
+	{ "musl", OWNER_MUSL, (uint64_t)4 << 10 },
 };
 
 static void decide_allocator(struct claimer *b, struct owner_facts *f)

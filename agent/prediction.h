@@ -13,5 +13,7 @@ struct prediction {
 	uint64_t locked, hugetlb; /* bytes that are free, but that no call returns */
 	bool moving;		  /* the heap was changing while it was read: the number is near */
 	bool partial;		  /* a part of the heap could not be read: it is at least so much */
+	bool most; /* of some pages it is not known whether they are resident: it is at most so
+		      much */
 };
 #endif

@@ -65,6 +65,8 @@ int snapshot_take(struct process *p, bool may_call, struct snapshot *out, struct
 		return err;
 	}
 	out->look.jemalloc = allocators_get(&out->allocs, "jemalloc");
+	out->look.tcmalloc.a = allocators_get(&out->allocs, "tcmalloc");
+	out->look.mimalloc.a = allocators_get(&out->allocs, "mimalloc");
 	thread_rows_stacks(&out->threads, &out->look.memory.owners, out->pid);
 	return 0;
 }

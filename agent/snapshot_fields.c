@@ -264,6 +264,7 @@ static const struct field makeup_fields[] = {
 	PLAIN(UNSIGNED, makeup, shm),
 	PLAIN(UNSIGNED, makeup, other),
 	PLAIN(UNSIGNED, makeup, unasked),
+	PLAIN(UNSIGNED, makeup, untold),
 	END,
 };
 
@@ -292,6 +293,10 @@ static const struct field look_fields[] = {
 	OBJECT(look, glibc_unread, diag_fields),
 	PLAIN(BOOL, look, jemalloc_asked),
 	PLAIN(TEXT, look, jemalloc_unasked),
+	NAMED("tcmalloc_asked", BOOL, look, tcmalloc.asked),
+	NAMED("tcmalloc_unasked", TEXT, look, tcmalloc.unasked),
+	NAMED("mimalloc_asked", BOOL, look, mimalloc.asked),
+	NAMED("mimalloc_unasked", TEXT, look, mimalloc.unasked),
 	OBJECT(look, makeup, makeup_fields),
 	WORD(look, verdict, verdict_word, VERDICT_UNDECIDED),
 	PLAIN(TEXT, look, summary),

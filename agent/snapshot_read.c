@@ -256,6 +256,8 @@ static int check_whole(struct parser *r)
 				      : value_wrong(r, "there are too many owners");
 	owner_table_free(&rows);
 	s->look.jemalloc = allocators_get(&s->allocs, "jemalloc");
+	s->look.tcmalloc.a = allocators_get(&s->allocs, "tcmalloc");
+	s->look.mimalloc.a = allocators_get(&s->allocs, "mimalloc");
 	if (s->jemalloc_arenas.n > JEMALLOC_ARENAS_MAX)
 		return value_wrong(r, "there are %zu arenas of jemalloc, %d are the most",
 				   s->jemalloc_arenas.n, JEMALLOC_ARENAS_MAX);

@@ -59,6 +59,7 @@ void prediction_add(struct prediction *sum, const struct prediction *p)
 	sum->hugetlb += p->hugetlb;
 	sum->moving |= p->moving;
 	sum->partial |= p->partial;
+	sum->most |= p->most;
 }
 
 /* Trims with one allocator; now is the usage before it and becomes the one after it. */

@@ -29,7 +29,7 @@ const char *verdict_name(enum verdict v)
 uint64_t makeup_rest(const struct makeup *m)
 {
 	uint64_t known = m->retained + m->fragmented + m->live + m->locked + m->go + m->jvm +
-			 m->stacks + m->files + m->shm + m->other + m->unasked;
+			 m->stacks + m->files + m->shm + m->other + m->unasked + m->untold;
 
 	return m->rss > known ? m->rss - known : 0;
 }
@@ -131,6 +131,9 @@ enum verdict verdict_of(const struct makeup *m, char text[VERDICT_TEXT])
 			 percent(most, m->rss), name);
 		return say(text, VERDICT_NOT_ALLOCATOR, elsewhere, m->rss, buf);
 	}
+	if (m->untold > m->unasked)
+		return say(text, VERDICT_UNDECIDED, m->untold, m->rss,
+			   "belong to an allocator that does not tell what of it is in use");
 	if (m->unasked)
 		return say(text, VERDICT_UNDECIDED, m->unasked, m->rss,
 			   "belong to an allocator that only a call could ask");

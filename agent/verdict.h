@@ -31,6 +31,7 @@ struct makeup {
 	uint64_t jvm;
 	uint64_t stacks, files, shm, other;
 	uint64_t unasked; /* of an allocator that only a call could divide */
+	uint64_t untold;  /* of one that does not tell what of it is in use */
 };
 
 /* From what share of the RSS, or from how many bytes on, something counts. One table. */

@@ -66,7 +66,8 @@
 	X(SHADOW_STACK, "shadow-stack", HM_UNSUPPORTED,                                            \
 	  "start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")                                  \
 	X(MUSL, "musl", HM_UNSUPPORTED,                                                            \
-	  "commands that make no call still work: check, maps, threads, bt")                       \
+	  "commands that make no call still work (check, diagnose, maps, threads, bt); another "   \
+	  "malloc, linked in or preloaded (jemalloc, mimalloc), is what would help")               \
 	X(NO_LIBC, "no-libc", HM_UNSUPPORTED,                                                      \
 	  "commands that make no call still work: check, maps, threads, bt")                       \
 	X(STATIC, "static", HM_UNSUPPORTED,                                                        \

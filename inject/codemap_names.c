@@ -531,6 +531,23 @@ static const struct {
 	{ "_ZN8tcmalloc", FAMILY_TCMALLOC },
 	{ "_ZNK8tcmalloc", FAMILY_TCMALLOC },
 	{ "_ZN15MallocExtension", FAMILY_TCMALLOC },
+	{ "_ZN22TCMallocImplementation", FAMILY_TCMALLOC },
+	/* static functions of its tcmalloc.cc that malloc and free end in by a jump; gcc marks a
+	 * local one with an L */
+	{ "_ZN12_GLOBAL__N_113do_free_pages", FAMILY_TCMALLOC },
+	{ "_ZN12_GLOBAL__N_1L13do_free_pages", FAMILY_TCMALLOC },
+	{ "_ZN12_GLOBAL__N_115do_malloc_pages", FAMILY_TCMALLOC },
+	{ "_ZN12_GLOBAL__N_1L15do_malloc_pages", FAMILY_TCMALLOC },
+	{ "_ZN12_GLOBAL__N_110handle_oom", FAMILY_TCMALLOC },
+	{ "_ZN12_GLOBAL__N_112retry_malloc", FAMILY_TCMALLOC },
+	{ "_ZN12_GLOBAL__N_1L12retry_malloc", FAMILY_TCMALLOC },
+	{ "_ZN12_GLOBAL__N_111InvalidFree", FAMILY_TCMALLOC },
+	{ "_ZL12nallocx_slow", FAMILY_TCMALLOC },
+	{ "_ZN8SpinLock", FAMILY_TCMALLOC },
+	{ "_ZN4base8internal", FAMILY_TCMALLOC },
+	{ "_Z20TCMalloc_System", FAMILY_TCMALLOC },
+	{ "_Z21TCMalloc_System", FAMILY_TCMALLOC },
+	{ "_Z22TCMalloc_System", FAMILY_TCMALLOC },
 	/* operators new and delete of whatever allocator is in there */
 	{ "_Znw", ~0U },
 	{ "_Zna", ~0U },

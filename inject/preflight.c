@@ -293,10 +293,17 @@ static const struct module *find_libc_by_name(const struct modules *mods)
 /* The allocator calls that we would make, in a program that has its allocator built in. */
 static bool has_builtin_allocator(const struct module *mod)
 {
-	static const char *const names[] = { "malloc_trim",	 "mallctl",
-					     "je_mallctl",	 "_rjem_mallctl",
-					     "_rjem_je_mallctl", "jemalloc_mallctl",
-					     "jemk_mallctl" };
+	static const char *const names[] = { "malloc_trim",
+					     "mallctl",
+					     "je_mallctl",
+					     "_rjem_mallctl",
+					     "_rjem_je_mallctl",
+					     "jemalloc_mallctl",
+					     "jemk_mallctl",
+					     "MallocExtension_ReleaseFreeMemory",
+					     "_ZN15MallocExtension17ReleaseFreeMemoryEv",
+					     "MallocExtension_Internal_ReleaseMemoryToSystem",
+					     "mi_collect" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (defines(mod, names[i]))

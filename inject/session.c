@@ -18,6 +18,7 @@
 #define DEFAULT_TIMEOUT	 (30 * NS_PER_SEC)
 
 _Static_assert(SESSION_MAX_CALLS <= HM_MAX_CALLS, "a batch must fit into the block");
+_Static_assert(sizeof(((struct call *)0)->arg) == sizeof(((struct hm_slot *)0)->arg), "abi");
 
 static void session_free(struct session *s)
 {
@@ -163,12 +164,22 @@ void session_scratch_reset(struct session *s)
 	s->used = 0;
 }
 
-uint64_t session_sink(struct session *s)
+static uint64_t entry_point(const struct session *s, size_t at)
 {
 	uint64_t entry;
 
-	memcpy(&entry, s->text + HM_ENTRY_SINK, sizeof(entry));
+	memcpy(&entry, s->text + at, sizeof(entry));
 	return s->r.base + entry;
+}
+
+uint64_t session_sink(struct session *s)
+{
+	return entry_point(s, HM_ENTRY_SINK);
+}
+
+uint64_t session_text_sink(struct session *s)
+{
+	return entry_point(s, HM_ENTRY_TEXT);
 }
 
 uint64_t session_outbuf(struct session *s, size_t *len)

@@ -31,7 +31,7 @@ struct session_opts {
  * it. */
 struct call {
 	uint64_t fn;	 /* address in the target */
-	uint64_t arg[6]; /* System V AMD64 argument registers */
+	uint64_t arg[8]; /* System V AMD64: six in registers, then two on the stack */
 	uint64_t ret;	 /* out: rax */
 	int err; /* out: errno of the calling thread after the call (0 if the call left it alone) */
 	uint64_t ns; /* out: duration inside the target, CLOCK_MONOTONIC */
@@ -113,12 +113,14 @@ void session_scratch_reset(struct session *s);
 
 /*
  * Captured output. session_sink is a function void f(void *ignored, const char *text) in the target
- * that appends text; session_outbuf is memory for a FILE's buffer there. session_output collects,
- * since the last call of it, what reached the sink, then what the proxy wrote to its descriptors 0
- * to 2; used bytes of outbuf are told by the caller. *text is malloc'ed, NUL-terminated, the caller
- * frees it. *cut says that the sink was full.
+ * that appends text, session_text_sink one that takes them the other way round; session_outbuf is
+ * memory for a FILE's buffer there. session_output collects, since the last call of it, what
+ * reached the sink, then what the proxy wrote to its descriptors 0 to 2; used bytes of outbuf are
+ * told by the caller. *text is malloc'ed, NUL-terminated, the caller frees it. *cut says that the
+ * sink was full.
  */
 uint64_t session_sink(struct session *s);
+uint64_t session_text_sink(struct session *s);
 uint64_t session_outbuf(struct session *s, size_t *len);
 HM_MUST_CHECK int session_output(struct session *s, size_t outbuf_used, char **text, size_t *len,
 				 bool *cut, struct diag *d);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../agent/allocator_choice.h"
-#include "../agent/jemalloc_missing.h"
+#include "../agent/allocator_missing.h"
 #include "context.h"
 
 static void fact(const struct context *c, const char *name, const char *value)
@@ -70,7 +70,7 @@ void allocators_warn(struct context *c, struct reply *r, const struct allocators
 		const struct allocator *a = &v->v[i];
 		struct diag d = { 0 };
 
-		if (!a->in_use || !a->reach || !jemalloc_unreachable(a, &d))
+		if (!a->in_use || !a->reach || !allocator_unreachable(a, &d))
 			continue;
 		reply_warn(c, r, d.code, "%s; %s", d.text, d.hint);
 	}

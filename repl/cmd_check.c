@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../agent/guard.h"
-#include "../agent/jemalloc_missing.h"
+#include "../agent/allocator_missing.h"
 #include "../agent/process.h"
 #include "../agent/size.h"
 #include "../inject/cause.h"
@@ -324,7 +324,7 @@ static bool find_missing(const struct process *p, struct diag *d)
 		if (a->in_use && a->reach && !missing)
 			missing = a;
 	}
-	return missing && jemalloc_unreachable(missing, d);
+	return missing && allocator_unreachable(missing, d);
 }
 
 /* The same as a trim would meet, in the same order. */

@@ -15,10 +15,17 @@
 
 /* ---- rows */
 
+/* Its memory was divided by what a call has told. */
+static bool is_asked(enum owner owner, const struct look *l)
+{
+	return (owner == OWNER_JEMALLOC && l->jemalloc_asked) ||
+	       (owner == OWNER_TCMALLOC && l->tcmalloc.asked);
+}
+
 /* Who the owner is: said by the kernel, read from memory, or asked. */
 static const char *row_origin(const struct owner_row *row, const struct look *l)
 {
-	if (row->owner == OWNER_JEMALLOC && l->jemalloc_asked)
+	if (is_asked(row->owner, l))
 		return origin_name(FROM_CALL);
 	return origin_name(row->basis == BASIS_KERNEL ? FROM_KERNEL : FROM_PASSIVE);
 }
@@ -26,16 +33,16 @@ static const char *row_origin(const struct owner_row *row, const struct look *l)
 static const char *row_detail(const struct owner_row *row, const struct look *l, char *buf,
 			      size_t size)
 {
-	bool asked = row->owner == OWNER_JEMALLOC && l->jemalloc_asked;
-
 	owner_row_text(row, buf, size);
-	if (row->owner == OWNER_TCMALLOC || row->owner == OWNER_MIMALLOC ||
-	    (row->owner == OWNER_JEMALLOC && !asked))
+	if ((row->owner == OWNER_JEMALLOC || row->owner == OWNER_TCMALLOC) &&
+	    !is_asked(row->owner, l))
 		snprintf(buf, size, "%s",
 			 row->owner == OWNER_JEMALLOC &&
 					 facts_known(&l->facts, FACT_JEMALLOC_PURGEABLE)
 				 ? "without statistics"
 				 : "not asked");
+	if (row->owner == OWNER_MIMALLOC || row->owner == OWNER_MUSL)
+		snprintf(buf, size, "does not tell what is in use");
 	return buf;
 }
 
@@ -142,6 +149,17 @@ static const struct {
 	    { FACT_JEMALLOC_METADATA, "metadata" },
 	    { FACT_JEMALLOC_FRAGMENTATION, "fragmentation" },
 	    { FACT_JEMALLOC_NARENAS, "arenas" } } },
+	{ "tcmalloc",
+	  { { FACT_TCMALLOC_ALLOCATED, "allocated" },
+	    { FACT_TCMALLOC_PAGEHEAP_FREE, "free spans" },
+	    { FACT_TCMALLOC_THREAD_CACHES, "thread caches" },
+	    { FACT_TCMALLOC_CENTRAL_CACHE, "central cache" },
+	    { FACT_TCMALLOC_TRANSFER_CACHE, "transfer cache" },
+	    { FACT_TCMALLOC_UNMAPPED, "unmapped" },
+	    { FACT_TCMALLOC_HEAP, "heap" } } },
+	{ "mimalloc",
+	  { { FACT_MIMALLOC_COMMITTED, "committed" },
+	    { FACT_MIMALLOC_COMMITTED_PEAK, "at most so far" } } },
 	{ "go",
 	  { { FACT_GO_HEAP_RESIDENT, "heap resident" }, { FACT_GO_HEAP_MAPPED, "heap mapped" } } },
 };

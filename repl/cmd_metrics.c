@@ -39,6 +39,10 @@ int cmd_metrics(struct context *c, const struct args *a, struct reply *r, struct
 	err = keep(c, l, a, d);
 	if (!err && l->jemalloc_unasked[0])
 		context_verbose(c, "jemalloc was not asked: %s", l->jemalloc_unasked);
+	if (!err && l->tcmalloc.unasked[0])
+		context_verbose(c, "tcmalloc was not asked: %s", l->tcmalloc.unasked);
+	if (!err && l->mimalloc.unasked[0])
+		context_verbose(c, "mimalloc was not asked: %s", l->mimalloc.unasked);
 	(void)r;
 	if (l == &own)
 		look_free(&own);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "../agent/allocator_choice.h"
+#include "../agent/allocator_missing.h"
 #include "../agent/guard.h"
 #include "../agent/jemalloc.h"
-#include "../agent/jemalloc_missing.h"
 #include "../agent/trim.h"
 #include "../inject/clock.h"
 #include "context.h"
@@ -43,7 +43,7 @@ static const char *planned_call(const struct allocator *a, uint64_t pad, char *b
 	else if (strcmp(a->ops->name, "jemalloc") == 0)
 		snprintf(buf, size, "%smallctl(\"arena.<all>.purge\")", a->prefix);
 	else
-		snprintf(buf, size, "its release call");
+		snprintf(buf, size, "%s", a->ops->release ? a->ops->release : "nothing");
 	return buf;
 }
 
@@ -75,6 +75,8 @@ static const char *predicted_word(const struct prediction *p)
 		return "";
 	if (p->partial)
 		return "predicted at least ";
+	if (p->most)
+		return "predicted at most ";
 	return p->moving ? "predicted about " : "predicted ";
 }
 
@@ -101,7 +103,7 @@ static int plan_one(struct context *c, struct reply *r, const struct allocator *
 	struct prediction p = { 0 };
 	char call[64];
 	json_t *o;
-	int err = a->reach	    ? jemalloc_unreachable(a, d)
+	int err = a->reach	    ? allocator_unreachable(a, d)
 		  : a->ops->predict ? a->ops->predict(c->process, a, pad, &p, d)
 				    : 0;
 
@@ -253,12 +255,24 @@ static void trim_parts(const struct context *c, const struct trim_report *t)
 		char delta[SIZE_TEXT], call[SIZE_TEXT];
 		bool many = is_one_of_many(t, p);
 
-		fprintf(c->sink->out, "  %s%s%s%s%s%s: %s, call %s, rc %ld\n", p->call,
+		fprintf(c->sink->out, "  %s%s%s%s%s%s: %s, call %s", p->call,
 			p->version[0] || many ? " in " : "", p->version[0] || many ? p->name : "",
 			many ? " (" : "", many ? p->file : "", many ? ")" : "",
 			text_delta(delta, -p->returned_bytes, c->set.bytes),
-			time_format(p->duration_ns, call), p->rc);
+			time_format(p->duration_ns, call));
+		if (!p->no_rc)
+			fprintf(c->sink->out, ", rc %ld", p->rc);
+		putc('\n', c->sink->out);
 	}
+}
+
+/* What of it a call by a thread of ours does not reach. */
+static const char *nothing_text(const struct trim_part *p)
+{
+	if (strcmp(p->name, "mimalloc") == 0)
+		return "; mi_collect does not reach the heaps of other threads that live "
+		       "(--via direct --thread TID does, of that one)";
+	return strcmp(p->name, "tcmalloc") == 0 ? "; the caches of threads stay" : "";
 }
 
 /* Why nothing came back, as far as the call itself tells: malloc_trim(3) returns 1 also where what
@@ -269,7 +283,10 @@ static void trim_nothing(const struct context *c, const struct trim_report *t)
 		const struct trim_part *p = &t->part[i];
 		bool glibc = strcmp(p->name, "glibc") == 0;
 
-		if (glibc && p->rc == 0)
+		if (p->no_rc)
+			fprintf(c->sink->out, "nothing to release: no resident page came back%s\n",
+				nothing_text(p));
+		else if (glibc && p->rc == 0)
 			fprintf(c->sink->out,
 				"nothing to release: %s returned 0, no arena has a whole free "
 				"page\n",

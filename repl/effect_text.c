@@ -66,7 +66,7 @@ static json_t *part_json(struct reply *r, const struct trim_part *p)
 	reply_member(r, o, "version", json_text(p->version, strlen(p->version)));
 	reply_member(r, o, "file", json_text(p->file, strlen(p->file)));
 	reply_member(r, o, "call", json_text(p->call, strlen(p->call)));
-	reply_member(r, o, "rc", json_integer(p->rc));
+	reply_member(r, o, "rc", p->no_rc ? json_null() : json_integer(p->rc));
 	reply_member(r, o, "duration_us", json_u64(p->duration_ns / 1000));
 	reply_member(r, o, "predicted_bytes", predicted_json(&p->predicted));
 	reply_member(r, o, "returned_bytes", json_integer(p->returned_bytes));

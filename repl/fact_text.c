@@ -62,6 +62,14 @@ static bool is_of(enum fact_id id, const char *part)
 	return strncmp(name, part, n) == 0 && name[n] == '.';
 }
 
+static const char *asked_missing(const struct look_asked *asked, const char *unused,
+				 const char *uncounted)
+{
+	if (!asked->a)
+		return unused;
+	return asked->unasked[0] ? asked->unasked : uncounted;
+}
+
 const char *fact_missing(const struct look *l, enum fact_id id)
 {
 	if (is_of(id, "glibc") && l->glibc_unread.exit)
@@ -77,6 +85,12 @@ const char *fact_missing(const struct look *l, enum fact_id id)
 		return "jemalloc is not in use";
 	if (is_of(id, "jemalloc"))
 		return l->jemalloc_unasked[0] ? l->jemalloc_unasked : "this jemalloc has no such";
+	if (is_of(id, "tcmalloc"))
+		return asked_missing(&l->tcmalloc, "tcmalloc is not in use",
+				     "this tcmalloc does not count it");
+	if (is_of(id, "mimalloc"))
+		return asked_missing(&l->mimalloc, "mimalloc is not in use",
+				     "this mimalloc does not tell it");
 	if (is_of(id, "go"))
 		return "it is no Go program";
 	if (is_of(id, "cgroup"))
@@ -169,6 +183,10 @@ void look_warn(struct context *c, struct reply *r, const struct look *l, bool as
 		reply_warn(c, r, "no-statistics", "%s", l->jemalloc_unasked);
 	else if (asking && l->jemalloc_unasked[0])
 		reply_warn(c, r, "not-asked", "jemalloc was not asked: %s", l->jemalloc_unasked);
+	if (asking && l->tcmalloc.unasked[0])
+		reply_warn(c, r, "not-asked", "tcmalloc was not asked: %s", l->tcmalloc.unasked);
+	if (asking && l->mimalloc.unasked[0])
+		reply_warn(c, r, "not-asked", "mimalloc was not asked: %s", l->mimalloc.unasked);
 	if (plan->ring_fault.kind)
 		reply_warn(c, r, "damaged-heap", "the list of arenas is damaged: %s: %s",
 			   glibc_fault_where(&plan->ring_fault, where, sizeof(where)),

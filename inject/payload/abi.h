@@ -24,6 +24,7 @@
 #define HM_MAX_CALLS	64
 #define HM_MAX_REAP	256
 #define HM_PARTING_DATA 64
+#define HM_CALL_ARGS	8 /* the last two on the stack */
 
 enum hm_mode { HM_MODE_PROXY = 1, HM_MODE_DIRECT = 2 };
 
@@ -46,7 +47,7 @@ enum hm_proxy_state {
 enum hm_request { HM_REQ_OPENED = 'o', HM_REQ_CALL = 'c', HM_REQ_QUIT = 'q' };
 
 struct hm_slot {
-	uint64_t fn, arg[6];
+	uint64_t fn, arg[HM_CALL_ARGS];
 	uint64_t ret, err, ns;
 	uint64_t swap_addr, swap_value;
 	uint64_t keep_addr; /* of an int, 0: none */
@@ -112,4 +113,5 @@ struct hm_block {
 #define HM_ENTRY_PROXY 8
 #define HM_ENTRY_SINK  16
 #define HM_ENTRY_BLOCK 24 /* written by the host: distance from the text to the block */
+#define HM_ENTRY_TEXT  32
 #endif

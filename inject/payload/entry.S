@@ -10,6 +10,7 @@ payload_entries:
 	.quad	proxy_entry - payload_entries
 	.quad	payload_sink - payload_entries
 	.quad	0
+	.quad	payload_text - payload_entries
 
 	.text
 /*

@@ -100,21 +100,25 @@ static uint64_t now_ns(void)
 static void run_call(const struct hm_block *b, struct hm_slot *s)
 {
 	int *(*errno_location)(void) = (int *(*)(void))b->fn_errno_location;
-	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+	uint64_t (*fn)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+		       uint64_t);
 	uint64_t *swap = (uint64_t *)s->swap_addr;
 	int *keep = (int *)s->keep_addr;
 	uint64_t kept = 0;
 	int was = keep ? *keep : 0;
 	uint64_t from;
 
-	fn = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t))s->fn;
+	/* one that takes fewer does not look at the others: the caller removes them */
+	fn = (uint64_t(*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+			  uint64_t))s->fn;
 	*errno_location() = 0;
 	if (swap) {
 		kept = *swap;
 		*swap = s->swap_value;
 	}
 	from = now_ns();
-	s->ret = fn(s->arg[0], s->arg[1], s->arg[2], s->arg[3], s->arg[4], s->arg[5]);
+	s->ret = fn(s->arg[0], s->arg[1], s->arg[2], s->arg[3], s->arg[4], s->arg[5], s->arg[6],
+		    s->arg[7]);
 	s->ns = now_ns() - from;
 	if (swap)
 		*swap = kept;
@@ -177,6 +181,13 @@ void payload_sink(void *ignored, const char *text)
 		}
 		out[b->out_used++] = text[i];
 	}
+}
+
+/* The same with its arguments the other way round: as mimalloc calls it. */
+void payload_text(const char *text, void *ignored);
+void payload_text(const char *text, void *ignored)
+{
+	payload_sink(ignored, text);
 }
 
 static void reap(struct hm_block *b)

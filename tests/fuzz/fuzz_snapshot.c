@@ -23,6 +23,7 @@ static void check_texts(const struct snapshot *s)
 
 	printable(s->comm), printable(s->host), printable(s->kernel), printable(s->version);
 	printable(l->summary), printable(l->cgroup.path), printable(l->jemalloc_unasked);
+	printable(l->tcmalloc.unasked), printable(l->mimalloc.unasked);
 	printable(l->glibc_unread.text), printable(s->no_arenas.text);
 	for (size_t i = 0; i < l->advice.n; i++)
 		printable(l->advice.v[i].text);

@@ -411,6 +411,72 @@ Test(advice, it_is_not_the_allocator)
 	}
 }
 
+Test(advice, tcmalloc_spans_and_caches)
+{
+	struct fixture x;
+
+	start(&x);
+	x.c.tcmalloc = true;
+	advice_make(&x.c, &x.out);
+	cr_assert_eq(x.out.n, 0);
+	facts_set(&x.facts, FACT_TCMALLOC_PAGEHEAP_FREE, FROM_CALL, 90 * MIB);
+	facts_set(&x.facts, FACT_TCMALLOC_THREAD_CACHES, FROM_CALL, 24 * MIB);
+	facts_set(&x.facts, FACT_TCMALLOC_THREAD_CACHES_MAX, FROM_CALL, 32 * MIB);
+	expects(&x, ADVICE_TRIM, "`trim`: a release returns tcmalloc's free spans", 90 * MIB);
+	expects(&x, ADVICE_RESTART, "TCMALLOC_RELEASE_RATE=10 ", 90 * MIB);
+	expects(&x, ADVICE_RESTART,
+		"TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=6291456: the threads' caches hold 24.0 MiB "
+		"of at most 32.0 MiB",
+		18 * MIB);
+	/* Google's reads no such variables */
+	x.c.google = true;
+	expects(&x, ADVICE_TRIM, "`trim`", 90 * MIB);
+	cr_assert_eq(x.out.n, 1);
+}
+
+/* Each of the versions has names of its own. */
+Test(advice, mimalloc_by_version)
+{
+	static const struct {
+		const char *version, *says;
+	} cases[] = {
+		{ "1.6.7", "MIMALLOC_PAGE_RESET=1 " },	   { "1.8.8", "MIMALLOC_PURGE_DELAY=0 " },
+		{ "2.0.9", "MIMALLOC_DECOMMIT_DELAY=0 " }, { "2.1.7", "MIMALLOC_PURGE_DELAY=0 " },
+		{ "3.1.5", "MIMALLOC_PURGE_DELAY=0 " },
+	};
+	struct fixture x;
+
+	start(&x);
+	x.c.mimalloc = "2.0.9";
+	x.c.mimalloc_resident = 15 * MIB;
+	advice_make(&x.c, &x.out);
+	cr_assert_eq(x.out.n, 0);
+	x.c.mimalloc_resident = 100 * MIB;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		x.c.mimalloc = cases[i].version;
+		says(&x, ADVICE_RESTART, cases[i].says);
+	}
+	says(&x, ADVICE_TRIM, "`--via direct --thread TID trim`");
+	says(&x, ADVICE_NOTE, "mimalloc does not tell what is in use");
+	x.c.no_call = "it is stopped";
+	x.c.mimalloc = "";
+	advice_make(&x.c, &x.out);
+	cr_assert_eq(x.out.n, 1, "neither a trim nor a name that may be wrong");
+}
+
+Test(advice, musl_has_no_remedy_of_its_own)
+{
+	struct fixture x;
+
+	start(&x);
+	x.c.musl_resident = 15 * MIB;
+	advice_make(&x.c, &x.out);
+	cr_assert_eq(x.out.n, 0);
+	x.c.musl_resident = 16 * MIB;
+	says(&x, ADVICE_RESTART, "another malloc, linked in or preloaded");
+	cr_assert_eq(x.out.n, 1);
+}
+
 Test(advice, no_more_than_fits)
 {
 	struct fixture x;

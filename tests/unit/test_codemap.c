@@ -435,6 +435,11 @@ Test(codemap, names)
 		cr_assert_eq(libc_name_kind(want[i].name).kinds, want[i].kind, "%s", want[i].name);
 	cr_assert(alloc_name_is("je_arena_new", FAMILY_JEMALLOC));
 	cr_assert(!alloc_name_is("je_arena_new", FAMILY_MIMALLOC));
+	/* what malloc and free of tcmalloc end in by a jump */
+	cr_assert(alloc_name_is("_ZN12_GLOBAL__N_1L13do_free_pagesEPN8tcmalloc4SpanEPv",
+				FAMILY_TCMALLOC));
+	cr_assert(alloc_name_is("_ZN22TCMallocImplementation15ReleaseToSystemEm", FAMILY_TCMALLOC));
+	cr_assert(!alloc_name_is("_ZN12_GLOBAL__N_14workEv", FAMILY_TCMALLOC));
 	cr_assert(!alloc_name_is("je_arena_new", 0));
 	cr_assert(alloc_name_is("free", FAMILY_MALLOC));
 	cr_assert(!alloc_name_is("main", ~0U));

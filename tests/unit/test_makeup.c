@@ -14,14 +14,14 @@ static struct makeup_parts nothing(void)
 static uint64_t sum(const struct makeup *m)
 {
 	return m->retained + m->fragmented + m->live + m->locked + m->go + m->jvm + m->stacks +
-	       m->files + m->shm + m->other + m->unasked;
+	       m->files + m->shm + m->other + m->unasked + m->untold;
 }
 
 /* Whatever an owner has is in one place, and in no two. */
 Test(makeup, each_owner_is_counted_once)
 {
 	for (unsigned i = 0; i < OWNERS; i++)
-		for (unsigned known = 0; known < 8; known++) {
+		for (unsigned known = 0; known < 32; known++) {
 			struct makeup m;
 			struct makeup_parts p = nothing();
 
@@ -30,6 +30,10 @@ Test(makeup, each_owner_is_counted_once)
 			p.glibc = known & 1;
 			p.jemalloc = known & 2;
 			p.jemalloc_asked = (known & 6) == 6;
+			p.tcmalloc = known & 8;
+			p.tcmalloc_asked = (known & 24) == 24;
+			p.tcmalloc_free = p.tcmalloc_cached = 300;
+			p.tcmalloc_heap = 700;
 			p.trimmable = p.pinned = p.stranded = p.top = 300;
 			p.allocated = 200;
 			p.active = p.purgeable = p.estimate = 700;
@@ -102,6 +106,47 @@ Test(makeup, jemalloc_is_divided_once_it_was_asked)
 	p.allocated = 700;
 	makeup_fill(&p, &m);
 	cr_assert_eq(m.fragmented, 0);
+}
+
+Test(makeup, tcmalloc_is_divided_once_it_was_asked)
+{
+	struct makeup m;
+	struct makeup_parts p = nothing();
+
+	p.resident[OWNER_TCMALLOC] = 1000;
+	p.resident[OWNER_UNCLAIMED] = 100;
+	p.tcmalloc = true;
+	p.tcmalloc_free = 300;
+	p.tcmalloc_cached = 200;
+	makeup_fill(&p, &m);
+	cr_assert_eq(m.unasked, 1000);
+	cr_assert_eq(m.live + m.retained + m.fragmented, 0);
+	p.tcmalloc_asked = true;
+	makeup_fill(&p, &m);
+	cr_assert_eq(m.unasked, 0);
+	cr_assert_eq(m.retained, 300);
+	cr_assert_eq(m.fragmented, 200);
+	cr_assert_eq(m.live, 500);
+	cr_assert_eq(m.other, 100);
+	/* one of several: what nobody claims, as far as it has memory */
+	p.resident[OWNER_TCMALLOC] = 0;
+	p.tcmalloc_heap = 60;
+	makeup_fill(&p, &m);
+	cr_assert_eq(m.retained, 60);
+	cr_assert_eq(m.other, 40);
+}
+
+/* Asked or not: there is nothing to divide it by. */
+Test(makeup, mimalloc_and_musl_do_not_tell)
+{
+	struct makeup m;
+	struct makeup_parts p = nothing();
+
+	p.resident[OWNER_MIMALLOC] = 700;
+	p.resident[OWNER_MUSL] = 300;
+	makeup_fill(&p, &m);
+	cr_assert_eq(m.untold, 1000);
+	cr_assert_eq(m.unasked + m.live + m.other, 0);
 }
 
 /* Beside glibc its mappings cannot be told from others'. */

@@ -156,6 +156,8 @@ static const struct {
 	  sizeof(struct jemalloc_arena) },
 	/* found again among the allocators */
 	{ "look", offsetof(struct look, jemalloc), sizeof(void *) },
+	{ "look", offsetof(struct look, tcmalloc.a), sizeof(void *) },
+	{ "look", offsetof(struct look, mimalloc.a), sizeof(void *) },
 	/* what is needed to hold a thread; arguments of its call are the program's data */
 	{ "threads", offsetof(struct thread_row, t.arg),
 	  offsetof(struct thread_row, t.has_arena) - offsetof(struct thread_row, t.arg) },

@@ -34,6 +34,7 @@ static const struct {
 	{ VERDICT_LIVE, { .rss = 20, .live = 15, .limit = 25, .room = 4 }, "in use" },
 	{ VERDICT_HEALTHY, { .rss = 20, .live = 15, .limit = 25, .room = 10 }, "small" },
 	{ VERDICT_UNDECIDED, { .rss = 1000, .unasked = 900, NONE }, "only a call" },
+	{ VERDICT_UNDECIDED, { .rss = 1000, .untold = 900, NONE }, "does not tell" },
 	{ VERDICT_UNDECIDED, { .rss = 1000, .live = 400, .files = 300, .go = 300, NONE }, "40 %" },
 	{ VERDICT_UNDECIDED, { .rss = 1000, NONE }, "0 B" },
 	/* ten megabytes are not worth a word */
@@ -44,7 +45,7 @@ static struct makeup in_bytes(struct makeup m)
 {
 	uint64_t *v[] = { &m.rss,   &m.limit,  &m.room,	 &m.retained, &m.fragmented,
 			  &m.live,  &m.locked, &m.go,	 &m.jvm,      &m.stacks,
-			  &m.files, &m.shm,    &m.other, &m.unasked };
+			  &m.files, &m.shm,    &m.other, &m.unasked,  &m.untold };
 
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
 		if (*v[i] != UINT64_MAX)

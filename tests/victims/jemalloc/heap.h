@@ -4,6 +4,7 @@
 /*
  * Memory of the jemalloc that this is linked with, by the names that its symbols have (PREFIX, none
  * without one): MIB of it are filled and freed again, so that jemalloc keeps them, but for a pin.
+ * NOT_JEMALLOC: of another allocator.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,14 +19,15 @@
 
 extern void *OWN(malloc)(size_t size);
 extern void OWN(free)(void *p);
+#ifndef NOT_JEMALLOC
 /* Never called: it brings the rest of jemalloc with it, as a program that asks for its figures. */
 extern int OWN(mallctl)(const char *name, void *old, size_t *old_len, void *new, size_t new_len);
 extern void OWN(malloc_stats_print)(void (*cb)(void *, const char *), void *arg, const char *opts);
+void *volatile kept[] = { (void *)OWN(mallctl), (void *)OWN(malloc_stats_print) };
+#endif
 
 enum { BLOCK = 16384, PIN = 64, BLOCKS_MAX = 16384 };
 static unsigned char *pin;
-/* never called */
-void *volatile kept[] = { (void *)OWN(mallctl), (void *)OWN(malloc_stats_print) };
 
 static inline int heap_fill(int mib)
 {

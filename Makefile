@@ -258,7 +258,7 @@ VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c))
 VICTIM_JEM := static nopie whole hidden rust stripped bare
 VICTIM_PLUGINS := hidden exported stripped symbolic plain liar
 VICTIM_TCM := linked static whole cxx bare
-VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) $(VICTIM_TCM:%=tcm-%) tcm-plugin.so mi-plugin.so muslretained stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc slowld slowstart gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
+VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) $(VICTIM_TCM:%=tcm-%) tcm-plugin.so mi-plugin.so muslretained wrapper.so ownmalloc.so stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc slowld slowstart gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -333,6 +333,12 @@ $(VICTIMS)/tcm-plugin.so $(VICTIMS)/mi-plugin.so: $(JEM_DEPS) | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -fPIC -shared -o $@ tests/victims/jemalloc/plugin.c $(VARIANT)
+# A malloc that is nobody's: one that hands on to glibc's, and one with memory of its own.
+$(VICTIMS)/ownmalloc.so: VARIANT = -DOWN
+$(VICTIMS)/wrapper.so $(VICTIMS)/ownmalloc.so: tests/victims/allocators/wrapper.c | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -fno-builtin -fPIC -shared $(VARIANT) -o $@ $<
 $(VICTIMS)/muslretained: tests/victims/retained.c tests/victims/victim.h | $(DEPS)
 	@echo "  VICTIM  $@"
 	@mkdir -p $(@D)

@@ -6,6 +6,7 @@
 
 #include "../inject/status.h"
 #include "allocator_other.h"
+#include "glibc_live.h"
 #include "jemalloc_detect.h"
 #include "mimalloc.h"
 #include "module_text.h"
@@ -198,6 +199,23 @@ static void add_unknown(struct allocator_search *s, struct allocators *out)
 	put(out, &a);
 }
 
+/*
+ * Whoever it is may hand on to glibc's (tools that count or record allocations do). That shows in
+ * glibc's own heap, which is not made before it is first asked.
+ */
+static void look_behind(const struct process *p, struct allocators *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		struct glibc_live live;
+		struct diag d = { 0 };
+
+		if (v->v[i].ops != &glibc_ops || glibc_live_open(p, &v->v[i], &live, &d))
+			continue;
+		glibc_live_close(&live);
+		v->v[i].in_use = true;
+	}
+}
+
 /* Mappings that are named after it, and nothing else to tell where it is. */
 static void add_by_maps(const struct process *p, struct allocators *out)
 {
@@ -224,8 +242,10 @@ int allocators_find(const struct process *p, struct allocators *out, struct diag
 	*out = (struct allocators){ 0 };
 	for (size_t i = 0; i < p->mods.n; i++)
 		find_in_module(p, &p->mods.v[i], &s, out);
-	if (s.owner && !has_owner(out))
+	if (s.owner && !has_owner(out)) {
 		add_unknown(&s, out);
+		look_behind(p, out);
+	}
 	add_by_maps(p, out);
 	return 0;
 }

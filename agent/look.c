@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "allocator_other.h"
 #include "environ.h"
 #include "jemalloc_missing.h"
 #include "look_facts.h"
@@ -151,6 +152,9 @@ static const char *foreign_owner(const struct process *p)
 		const struct allocator *a = &p->allocs.v[i];
 
 		if (!a->owns_malloc || a->ops == &glibc_ops || a->ops == &jemalloc_ops)
+			continue;
+		/* one that hands on to glibc's */
+		if (a->ops == &unknown_ops && process_allocator(p, "glibc"))
 			continue;
 		/* the version of an unknown one is its file */
 		return strcmp(a->ops->name, "unknown") == 0 ? a->version : a->ops->name;

@@ -7,6 +7,7 @@
 #include "../inject/pages.h"
 #include "../inject/peek.h"
 #include "../inject/phase.h"
+#include "allocator_other.h"
 #include "owners_claim.h"
 
 /* ---- who is left */
@@ -40,7 +41,8 @@ static void decide_allocator(struct claimer *b, struct owner_facts *f)
 		return;
 	for (size_t i = 0; i < all->n; i++)
 		alone &= !all->v[i].in_use || all->v[i].ops == only->ops;
-	if (strcmp(only->ops->name, "glibc") == 0)
+	if (strcmp(only->ops->name, "glibc") == 0 ||
+	    (only->ops == &unknown_ops && process_allocator(b->p, "glibc")))
 		f->brk = OWNER_GLIBC_MAIN;
 	for (size_t i = 0; i < sizeof(mappers) / sizeof(mappers[0]); i++) {
 		if (strcmp(only->ops->name, mappers[i].name) != 0)

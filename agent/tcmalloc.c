@@ -274,13 +274,29 @@ static int stats_function(const struct allocator *a, enum api_kind k, uint64_t *
 	return function(a, apis[k].other_stats ? apis[k].other_stats : apis[k].stats, fn, d);
 }
 
+/* void f(char *buffer, int size); Google's return how much it would have been. */
+static int stats_call(struct process *p, const struct api *api, uint64_t fn, char **text,
+		      struct diag *d)
+{
+	char *buf = session_alloc(p->session, STATS_SIZE);
+	struct call c;
+	int err;
+
+	if (!buf)
+		return diag_internal(d, -ENOMEM, "scratch");
+	c = api_call(api, fn, session_addr(p->session, buf), STATS_SIZE - 1, 0);
+	err = process_calls(p, &c, 1, d);
+	if (err)
+		return err;
+	*text = strndup(buf, STATS_SIZE - 1);
+	return *text ? 0 : diag_internal(d, -ENOMEM, "stats");
+}
+
 static int tcmalloc_stats(struct process *p, const struct allocator *a, int argc, char **argv,
 			  char **text, struct diag *d)
 {
-	char *buf = NULL;
 	uint64_t fn = 0;
 	struct api api;
-	struct call c;
 	int err = api_open(p, a, &api, d);
 
 	(void)argc, (void)argv;
@@ -288,17 +304,7 @@ static int tcmalloc_stats(struct process *p, const struct allocator *a, int argc
 	if (!err)
 		err = stats_function(a, api.kind, &fn, d);
 	if (!err)
-		buf = session_alloc(p->session, STATS_SIZE);
-	if (!err && !buf)
-		err = diag_internal(d, -ENOMEM, "scratch");
-	if (!err) {
-		c = api_call(&api, fn, session_addr(p->session, buf), STATS_SIZE - 1, 0);
-		err = process_calls(p, &c, 1, d);
-	}
-	if (!err) {
-		*text = strndup(buf, STATS_SIZE - 1);
-		err = *text ? 0 : diag_internal(d, -ENOMEM, "stats");
-	}
+		err = stats_call(p, &api, fn, text, d);
 	end_calls(p);
 	return err;
 }

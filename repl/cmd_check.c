@@ -311,20 +311,25 @@ static void warn_filter(struct context *c, struct reply *r, const struct finding
 			   "--hold` does, and so does each call before it touches anything");
 }
 
-/* Fills d where nothing that is in use can be called, and one of it for want of names. */
-static bool find_missing(const struct process *p, struct diag *d)
+/* Fills d where something is in use, and nothing of it can be called. */
+static bool find_missing(struct process *p, struct diag *d)
 {
 	const struct allocator *missing = NULL;
+	struct trim_part part = { 0 };
 
 	for (size_t i = 0; i < p->allocs.n; i++) {
 		const struct allocator *a = &p->allocs.v[i];
 
 		if (allocator_callable(a))
 			return false;
-		if (a->in_use && a->reach && !missing)
+		if (a->in_use && !missing)
 			missing = a;
 	}
-	return missing && allocator_unreachable(missing, d);
+	if (missing && missing->reach)
+		return allocator_unreachable(missing, d);
+	/* one that cannot be called says why */
+	return missing && !missing->ops->callable &&
+	       missing->ops->trim(p, missing, 0, &part, d) < 0;
 }
 
 /* The same as a trim would meet, in the same order. */
@@ -338,7 +343,7 @@ static int find_cause(const struct findings *f, struct process *p, struct diag *
 		return guard_refuse(f->p, &f->heap.check.fault, d);
 	if (f->heap.stuck_at)
 		return guard_refuse_stuck(f->p, &f->heap, d);
-	if (f->layout && find_missing(f->p, d))
+	if (f->layout && find_missing(p, d))
 		return -ENOTSUP;
 	if (!f->best)
 		return cause_fail(d, -EBUSY, CAUSE_NO_CANDIDATE,

@@ -56,6 +56,17 @@ const char *victim_path(const char *name)
 	return path;
 }
 
+/* putenv(3) keeps the string. */
+static int take_env(const char *env)
+{
+	const char *at = strchr(env, '@');
+	char text[PATH_MAX + 64];
+
+	snprintf(text, sizeof(text), "%.*s%s", (int)(at ? at - env : PATH_MAX), env,
+		 at ? victim_path(at + 1) : "");
+	return putenv(strdup(text));
+}
+
 /* In the child: never returns. The parent sees exit 126 when the program cannot be started. */
 static void become(const struct victim_plan *plan, const int in[2], const int out[2],
 		   const int err[2])
@@ -74,7 +85,7 @@ static void become(const struct victim_plan *plan, const int in[2], const int ou
 		_exit(126);
 	/* Of no use as root. Under yama's scope 1 it lets a sibling attach, and exec keeps it. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	if (plan->env && putenv(strdup(plan->env)))
+	if (plan->env && take_env(plan->env))
 		_exit(126);
 	if (dup2(in[0], 0) < 0 || dup2(out[1], 1) < 0 || dup2(err[1], 2) < 0)
 		_exit(126);

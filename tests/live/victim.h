@@ -18,7 +18,7 @@ struct victim {
 /* How to start one. */
 struct victim_plan {
 	const char *argv[24]; /* "@NAME" means NAME in the directory of built victims */
-	const char *env;      /* one NAME=VALUE to add, or NULL */
+	const char *env;      /* one NAME=VALUE to add, or NULL; "@NAME" at its end as in argv */
 	bool silent;	      /* it does not say "ready": the caller waits by other means */
 };
 

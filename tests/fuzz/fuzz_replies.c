@@ -86,7 +86,7 @@ int process_call(struct process *p, uint64_t fn, const uint64_t arg[6], uint64_t
 	struct call c = { .fn = fn };
 	int rc;
 
-	memcpy(c.arg, arg, sizeof(c.arg));
+	memcpy(c.arg, arg, 6 * sizeof(arg[0]));
 	rc = process_calls(p, &c, 1, d);
 	if (ret)
 		*ret = c.ret;

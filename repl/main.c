@@ -170,7 +170,7 @@ static enum hm_exit work_on_all(struct job *j, const pid_t *pid, size_t n)
 	enum hm_exit worst = HM_OK;
 	struct diag d;
 
-	if (n == 0)
+	if (n == 0 || !pid)
 		return work_on(j, 0);
 	for (size_t i = 0; i < n; i++) {
 		enum hm_exit code;

@@ -21,7 +21,7 @@ enum command_flag {
 	CMD_LOADED = 128,    /* a snapshot does as well (--load) */
 	CMD_PREFIX =
 		256, /* another command follows: what stands behind its first word is no option */
-	CMD_SELECTS = 512, /* finds the processes that the command line names itself */
+	CMD_SELECTS = 512,  /* finds the processes that the command line names itself */
 	CMD_STREAMS = 1024, /* what it says is to be seen at once: it waits, or runs others */
 };
 

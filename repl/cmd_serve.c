@@ -40,7 +40,7 @@ static int serve_args(const struct args *a, struct serve_args *s, struct diag *d
 	int err = listen_parse(at, &s->at, d);
 
 	s->least = LEAST;
-	s->call = a->opt[SERVE_JEMALLOC] != NULL;
+	s->call = a->opt[SERVE_ASK] != NULL;
 	if (!err && !s->at.loopback && !a->opt[SERVE_ANYWHERE])
 		err = diag_fail(d, -EINVAL, HM_USAGE, "not-loopback",
 				"add --listen-anywhere if all who can reach it may see the metrics",
@@ -62,7 +62,7 @@ int check_serve(const struct args *a, struct diag *d)
 
 unsigned effect_serve(const struct args *a)
 {
-	return CMD_NO_PROCESS | CMD_SELECTS | (a->opt[SERVE_JEMALLOC] ? CMD_CALLS : CMD_PASSIVE);
+	return CMD_NO_PROCESS | CMD_SELECTS | (a->opt[SERVE_ASK] ? CMD_CALLS : CMD_PASSIVE);
 }
 
 /* ---- pages */

@@ -331,22 +331,22 @@ static const struct command rows[] = {
 	  .options = { [SERVE_LISTEN] = { "listen", "ADDRESS:PORT", "where (127.0.0.1:9748; [::1]:9748; port 0: any)" },
 		       [SERVE_ANYWHERE] = { "listen-anywhere", NULL, "the address may be one that other hosts reach" },
 		       [SERVE_INTERVAL] = { "min-interval", "TIME", "give the same numbers again for so long (5s)" },
-		       [SERVE_JEMALLOC] = { "jemalloc", NULL, "ask jemalloc too, by calls" } },
+		       [SERVE_ASK] = { "ask", NULL, "ask jemalloc, tcmalloc and mimalloc too, by calls" } },
 	  .help = "the metrics over HTTP, for Prometheus to fetch",
 	  .more = "/metrics is what `metrics` prints, of all processes that are named, found anew\n"
 		  "each time: a restart is followed. heapmedic_up is 0 where nobody is there; it\n"
 		  "starts then, too. /-/healthy answers as long as it runs. Nothing can be changed\n"
 		  "through it. SIGTERM and Ctrl-C end it, exit 0.\n"
 		  "\n"
-		  "Nobody is held or called, unless --jemalloc is given: then a thread of\n"
-		  "heapmedic's waits in each process that uses jemalloc until the next time (one\n"
-		  "with a single thread is asked on that). A process that refuses is asked again\n"
-		  "after 10 minutes.\n"
+		  "Nobody is held or called, unless --ask is given: then a thread of heapmedic's\n"
+		  "waits in each process that uses another allocator than glibc's until the next\n"
+		  "time (one with a single thread is asked on that). A process that refuses is\n"
+		  "asked again after 10 minutes.\n"
 		  "\n"
 		  "The heap is read as often as that takes less than a hundredth of one CPU\n"
-		  "(heapmedic_look_age_seconds says how old its numbers are), the RSS each time.\n"
+		  "(heapmedic_look_timestamp_seconds says when that was), the RSS each time.\n"
 		  "One request is worked on at a time; 16 clients, 5 s and 16 KiB for each.\n",
-	  .examples = { { "heapmedic -n redis-server serve --jemalloc", "with the numbers of jemalloc" },
+	  .examples = { { "heapmedic -n redis-server serve --ask", "with the numbers of jemalloc" },
 			{ "heapmedic -n postgres -n nginx serve --listen '[::1]:9748'", "of several, on IPv6" } },
 	  .exits = { { HM_OK, "it was ended: by Ctrl-C or SIGTERM" },
 		     { HM_CALL_FAILED, "the address cannot be had" } } },

@@ -20,7 +20,7 @@ struct served {
 	struct facts facts;
 	struct pace pace;  /* of the looks at its heap */
 	uint64_t looked;   /* when the last one began */
-	uint64_t ask_from; /* jemalloc is not asked before */
+	uint64_t ask_from; /* its allocator is not asked before */
 	bool wanted, known;
 	char told[32]; /* the code of the last error that was told */
 };
@@ -131,11 +131,25 @@ static void tell(struct served *p, const struct diag *d)
 		     d->hint);
 }
 
+/* Why an allocator could not be asked, NULL where all could that are in use. A jemalloc without
+ * statistics has answered what it can. */
+static const char *refusal(const struct look *l)
+{
+	bool answered = facts_known(&l->facts, FACT_JEMALLOC_PURGEABLE);
+
+	if (l->jemalloc_unasked[0] && !answered)
+		return l->jemalloc_unasked;
+	if (l->tcmalloc.unasked[0])
+		return l->tcmalloc.unasked;
+	return l->mimalloc.unasked[0] ? l->mimalloc.unasked : NULL;
+}
+
 static int look_whole(struct scrape *s, struct served *p, struct diag *d)
 {
 	uint64_t now = clock_now();
 	bool call = s->plan.call && now >= p->ask_from;
 	struct process *process;
+	const char *why;
 	struct look l;
 	int err = context_process(&p->c, &process, d);
 
@@ -146,9 +160,10 @@ static int look_whole(struct scrape *s, struct served *p, struct diag *d)
 	p->facts = l.facts;
 	p->looked = now;
 	s->looks++;
-	if (call && l.jemalloc_unasked[0]) {
-		context_note(&p->c, "pid %d: jemalloc is asked again in 10 minutes: %s",
-			     (int)p->c.pid, l.jemalloc_unasked);
+	why = call ? refusal(&l) : NULL;
+	if (why) {
+		context_note(&p->c, "pid %d: its allocator is asked again in 10 minutes: %s",
+			     (int)p->c.pid, why);
 		p->ask_from = now + ASK_AGAIN;
 	}
 	look_free(&l);
@@ -272,26 +287,6 @@ static void put_selectors(const struct scrape *s, const char *name, const char *
 	}
 }
 
-static void put_ages(const struct scrape *s, FILE *out)
-{
-	uint64_t now = clock_now();
-	bool begun = false;
-
-	for (size_t i = 0; i < s->n; i++) {
-		const struct served *p = s->v[i];
-
-		if (!p->known)
-			continue;
-		if (!begun)
-			metrics_head(out, "heapmedic_look_age_seconds", "gauge",
-				     "How old what was read of the heap is; the RSS is of now");
-		begun = true;
-		fprintf(out, "heapmedic_look_age_seconds{pid=\"%d\",comm=\"", (int)p->c.pid);
-		metrics_label(out, p->c.comm);
-		fprintf(out, "\"} %.3f\n", (double)(now - p->looked) / NS_PER_SEC);
-	}
-}
-
 static void put_all(const struct scrape *s, const struct metrics *m, uint64_t begun, FILE *out)
 {
 	metrics_write(m, out);
@@ -301,7 +296,6 @@ static void put_all(const struct scrape *s, const struct metrics *m, uint64_t be
 	put_selectors(s, "heapmedic_processes",
 		      "Processes that have that name or pid, or are in that cgroup", s->found,
 		      false, out);
-	put_ages(s, out);
 	metrics_head(out, "heapmedic_scrape_seconds", "gauge",
 		     "How long it took to gather these numbers");
 	fprintf(out, "heapmedic_scrape_seconds %.6f\n", (double)(clock_now() - begun) / NS_PER_SEC);

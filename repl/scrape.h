@@ -16,7 +16,7 @@ struct scrape_plan {
 	const struct selector *v;
 	size_t n;
 	uint64_t least; /* ns: a text so young is given again */
-	bool call;	/* jemalloc is asked, by calls on a thread of ours that waits in between */
+	bool call; /* allocators are asked, by calls on a thread of ours that waits in between */
 };
 
 struct scrape;

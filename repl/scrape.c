@@ -10,6 +10,7 @@
 #include "../agent/pace.h"
 #include "../agent/process.h"
 #include "../inject/clock.h"
+#include "../inject/status.h"
 #include "metrics.h"
 
 /* After a process could not be asked: not at once again, each try holds one of its threads. */
@@ -274,6 +275,33 @@ static int add_all(struct scrape *s, struct metrics *m)
 	return 0;
 }
 
+/* Two samples of the same name and labels Prometheus does not take. */
+static bool is_repeated(const struct scrape_plan *plan, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (plan->v[k].kind == plan->v[i].kind &&
+		    strcmp(plan->v[k].text, plan->v[i].text) == 0)
+			return true;
+	return false;
+}
+
+/* Labels are UTF-8: what the command line has of other bytes is escaped, as in a process's name. */
+static void put_selector(const struct selector *v, FILE *out)
+{
+	static const char *const by[] = {
+		[SELECT_PID] = "pid", [SELECT_NAME] = "name", [SELECT_CGROUP] = "cgroup"
+	};
+	size_t size = strlen(v->text) * 4 + 1;
+	char *safe = malloc(size);
+
+	if (safe)
+		escape_copy(safe, size, v->text, strlen(v->text));
+	fputs("{target=\"", out);
+	metrics_label(out, safe ? safe : "?");
+	fprintf(out, "\",by=\"%s\"} ", by[v->kind]);
+	free(safe);
+}
+
 /* A sample of each name, pid or cgroup that was given: 1 where value is above 0, or value itself.
  */
 static void put_selectors(const struct scrape *s, const char *name, const char *help,
@@ -281,9 +309,11 @@ static void put_selectors(const struct scrape *s, const char *name, const char *
 {
 	metrics_head(out, name, "gauge", help);
 	for (size_t i = 0; i < s->plan.n; i++) {
-		fprintf(out, "%s{target=\"", name);
-		metrics_label(out, s->plan.v[i].text);
-		fprintf(out, "\"} %zu\n", is ? value[i] > 0 : value[i]);
+		if (is_repeated(&s->plan, i))
+			continue;
+		fputs(name, out);
+		put_selector(&s->plan.v[i], out);
+		fprintf(out, "%zu\n", is ? value[i] > 0 : value[i]);
 	}
 }
 

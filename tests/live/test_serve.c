@@ -514,7 +514,9 @@ Test(serve, promtool_finds_nothing)
 	const char *const check[] = { "check", "metrics", NULL };
 	const struct victim_plan plan = { .argv = { "@jemlinked", "2" } };
 	char pid[16], *text;
-	const char *args[] = { "-p", pid, "-n", "nobody \"has\" this\\", NULL };
+	/* quotes, a byte that is no UTF-8, and one that is given twice */
+	const char *args[] = { "-p", pid, "-n", "nobody \"has\"\xe9 this\\", "-n", pid,
+			       "-p", pid, NULL };
 	struct run_opts o = { .program = "promtool" };
 	struct victim v;
 	struct server s;

@@ -341,7 +341,7 @@ static size_t tcmalloc_detect(const struct process *p, const struct module *mod,
 const struct allocator_ops tcmalloc_ops = {
 	.name = "tcmalloc",
 	.callable = true,
-	.release = "its release of free memory",
+	.release = "ReleaseFreeMemory of the MallocExtension",
 	.detect = tcmalloc_detect,
 	.stats = tcmalloc_stats,
 	.trim = tcmalloc_trim,

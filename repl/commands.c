@@ -32,10 +32,10 @@ static const struct command rows[] = {
 		  "pages. live: in use, a leak or a cache. go-heap, not-allocator (stacks, files,\n"
 		  "shared or other memory), locked, healthy, undecided.\n"
 		  "\n"
-		  "glibc's heap is read: nothing is held or called. jemalloc is asked by calls,\n"
-		  "which --passive leaves out; what it has in use is not known then. ORIGIN says\n"
-		  "where a number comes from: kernel, passive (read from memory), called,\n"
-		  "predicted.\n",
+		  "glibc's heap is read: nothing is held or called. jemalloc, tcmalloc and mimalloc\n"
+		  "are asked by calls, which --passive leaves out; what they have in use is not\n"
+		  "known then. ORIGIN says where a number comes from: kernel, passive (read from\n"
+		  "memory), called, predicted.\n",
 	  .examples = { { "heapmedic -p 4711 diagnose", "leak or retained, and what helps" },
 			{ "heapmedic -p 4711 --passive diagnose", "the same without a call" },
 			{ "heapmedic -p 4711 --json diagnose", "for a program to read" } } },
@@ -44,11 +44,11 @@ static const struct command rows[] = {
 	  .help = "everything that is known, each fact by its name",
 	  .more = "One per line with where it comes from: kernel, passive (read from memory),\n"
 		  "called, predicted. What could not be found out is left out (null in JSON): that\n"
-		  "is not zero. jemalloc is asked by calls, which --passive leaves out. --bytes\n"
-		  "prints plain numbers.\n"
+		  "is not zero. jemalloc, tcmalloc and mimalloc are asked by calls, which --passive\n"
+		  "leaves out. --bytes prints plain numbers.\n"
 		  "With names only these, in their order; a name that ends in a dot is all that\n"
 		  "begin so. One that is not known is a - with the reason (null in JSON), and no\n"
-		  "error; jemalloc is called only where one of its facts is asked for.\n",
+		  "error; calls are made only where a fact that takes one is asked for.\n",
 	  .examples = { { "heapmedic -p 4711 facts", "all that is known" },
 			{ "heapmedic -p 4711 facts rss glibc.trimmable", "these two, in this order" },
 			{ "heapmedic -p 4711 facts cgroup.", "all that begin so" },
@@ -123,10 +123,10 @@ static const struct command rows[] = {
 	  .help = "the facts as Prometheus reads them",
 	  .more = "Each fact is a gauge (minflt a counter) named heapmedic_ and its name, labelled\n"
 		  "with pid and comm; what is not known is left out. Of several processes all\n"
-		  "stand in one text, also with --json. jemalloc is asked by calls, which --passive\n"
-		  "leaves out. heapmedic_look_timestamp_seconds says when it was. With --output no\n"
-		  "reader meets half a text, as node_exporter's textfile collector needs it; what\n"
-		  "fails leaves the file as it was.\n",
+		  "stand in one text, also with --json. jemalloc, tcmalloc and mimalloc are asked\n"
+		  "by calls, which --passive leaves out. heapmedic_look_timestamp_seconds says\n"
+		  "when it was. With --output no reader meets half a text, as node_exporter's\n"
+		  "textfile collector needs it; what fails leaves the file as it was.\n",
 	  .examples = { { "heapmedic --passive -n redis-server metrics", "all processes of that name" },
 			{ "heapmedic --passive -n redis-server metrics --output /run/redis.prom", "into a file" } } },
 	{ .name = "snapshot", .flags = CMD_PASSIVE | CMD_CALLS, .usage = "FILE", .min = 1, .max = 1,
@@ -138,8 +138,8 @@ static const struct command rows[] = {
 		  "\n"
 		  "Nothing that the program has stored is in it: addresses, sizes and counts, and\n"
 		  "the names of mappings (paths), threads and the host. It is compressed JSON:\n"
-		  "zcat FILE | python3 -m json.tool. jemalloc is asked by calls, which --passive\n"
-		  "leaves out.\n",
+		  "zcat FILE | python3 -m json.tool. jemalloc, tcmalloc and mimalloc are asked by\n"
+		  "calls, which --passive leaves out.\n",
 	  .examples = { { "heapmedic -p 4711 snapshot before.hms", "save it" },
 			{ "heapmedic --load before.hms diagnose", "look at it, anywhere" } } },
 	{ .name = "diff", .flags = CMD_PASSIVE | CMD_CALLS | CMD_LOADED, .usage = "A [B]", .min = 1, .max = 2,
@@ -171,8 +171,9 @@ static const struct command rows[] = {
 	  .options = { [STATS_OMIT] = { "omit", "WHAT", "jemalloc: leave these parts out, as in bins,large" } },
 	  .help = "the allocator's own statistics, as it prints them",
 	  .more = "glibc: malloc_stats. jemalloc: malloc_stats_print, ARG is its option string\n"
-		  "(J for JSON; with --json its members are in the answer). Nothing of it reaches\n"
-		  "the target's stderr.\n"
+		  "(J for JSON; with --json its members are in the answer). tcmalloc: its\n"
+		  "MallocExtension's text. mimalloc: mi_stats_print_out, where threads that live\n"
+		  "have little part. Nothing of it reaches the target's stderr.\n"
 		  "\n"
 		  "WHAT is one or more words with commas between them: general (version, build,\n"
 		  "options), merged (sums over all arenas), destroyed, arenas (each by itself),\n"
@@ -185,11 +186,14 @@ static const struct command rows[] = {
 		       [TRIM_FORCE] = { "force", NULL, "also in a damaged heap (expert: may end the process)" } },
 	  .help = "give free memory back, and measure how much",
 	  .more = "In every allocator that is in use, or in the one that --allocator names. glibc:\n"
-		  "malloc_trim(PAD) in all arenas; jemalloc: a purge of all arenas. PAD is left at\n"
-		  "the top of glibc's main heap.\n"
+		  "malloc_trim(PAD) in all arenas; jemalloc: a purge of all arenas; tcmalloc: the\n"
+		  "free spans of its page heap; mimalloc: mi_collect, which reaches only what ended\n"
+		  "threads have left (--via direct --thread TID: the heap of that one). PAD is left\n"
+		  "at the top of glibc's main heap.\n"
 		  "What is said to be returned was measured from outside. `predicted` was read\n"
-		  "from glibc's heap before the call; --dry-run tells only that. A size is bytes,\n"
-		  "or a number with K, M, G or T.\n"
+		  "from glibc's heap before the call (tcmalloc: asked for; `at most`, as some pages\n"
+		  "may never have been used); --dry-run tells only what takes no call. A size is\n"
+		  "bytes, or a number with K, M, G or T.\n"
 		  "\n"
 		  "glibc aborts a process in whose heap it meets damage, so the heap is looked at\n"
 		  "first: a damaged one is refused (exit 6), and the place is named. `check` looks\n"

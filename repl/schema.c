@@ -52,7 +52,7 @@ static const struct schema_key keys[] = {
 	{ "+parts", "allocators[].version", "text", "as in check" },
 	{ "+parts", "allocators[].file", "text", "the file that it is in" },
 	{ "+parts", "allocators[].call", "text", "what was called" },
-	{ "+parts", "allocators[].rc", "count", "what the call returned" },
+	{ "+parts", "allocators[].rc", "count?", "what the call returned; null: it returns nothing" },
 	{ "+parts", "allocators[].duration_us", "us", "how long the call took" },
 	{ "+parts", "allocators[].predicted_bytes", "bytes?", "predicted of this one" },
 	{ "+parts", "allocators[].returned_bytes", "bytes", "measured around this call" },

@@ -258,7 +258,7 @@ VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c))
 VICTIM_JEM := static nopie whole hidden rust stripped bare
 VICTIM_PLUGINS := hidden exported stripped symbolic plain liar
 VICTIM_TCM := linked static whole cxx bare
-VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) $(VICTIM_TCM:%=tcm-%) tcm-plugin.so mi-plugin.so muslretained wrapper.so ownmalloc.so stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc slowld slowstart gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
+VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) $(VICTIM_TCM:%=tcm-%) tcm-busy tcm-plugin.so mi-plugin.so muslretained wrapper.so ownmalloc.so stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc slowld slowstart gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
 victims: $(VICTIM_ALL:%=$(VICTIMS)/%)
 
@@ -326,6 +326,10 @@ $(VICTIM_TCM:%=$(VICTIMS)/tcm-%): tests/victims/retained.c tests/victims/victim.
 	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< $(VARIANT)
 	$(Q)[ $(@F) != tcm-cxx ] || objcopy --wildcard --strip-symbol='MallocExtension_*' $@
 	$(Q)[ $(@F) != tcm-bare ] || strip $@
+$(VICTIMS)/tcm-busy: tests/victims/single.c tests/victims/victim.h | $(DEPS)
+	@echo "  VICTIM  $@"
+	@mkdir -p $(@D)
+	$(Q)$(VICTIM_CC) $(VICTIM_FLAGS) -o $@ $< $(TCM_A)
 # Plugins that call an allocator by its own names.
 $(VICTIMS)/tcm-plugin.so: VARIANT = -DPREFIX=tc_ -DNOT_JEMALLOC -ltcmalloc_minimal
 $(VICTIMS)/mi-plugin.so: VARIANT = -DPREFIX=mi_ -DNOT_JEMALLOC -lmimalloc

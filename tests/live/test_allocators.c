@@ -475,20 +475,28 @@ Test(allocators, runs_do_not_add_up, .timeout = 120)
 
 enum { SESSIONS = 4, IN_EACH = 26, KILLS = 6 };
 
-/* So many trims, one after another, in one session. */
-static size_t trims(const struct victim *v)
+/* So many trims, one after another, in one session; of the thread tid, or of a proxy's. */
+static size_t trims(const struct victim *v, pid_t tid, int times)
 {
 	static char script[IN_EACH * sizeof("trim\n")];
 	struct run_opts opts = { .input = script };
-	char pid[16];
-	const char *const args[] = { "-p", pid, "--json", NULL };
+	char pid[16], thread[16];
+	const char *args[] = { "-p", pid,  "--json", "--deadline", "20s",
+			       NULL, NULL, NULL,     NULL,	   NULL };
 	struct run r;
 	size_t n;
 
 	script[0] = '\0';
-	for (int i = 0; i < IN_EACH; i++)
+	for (int i = 0; i < times; i++)
 		strcat(script, "trim\n");
 	snprintf(pid, sizeof(pid), "%d", v->pid);
+	snprintf(thread, sizeof(thread), "%d", tid);
+	if (tid) {
+		args[5] = "--via";
+		args[6] = "direct";
+		args[7] = "--thread";
+		args[8] = thread;
+	}
 	run_with(&r, &opts, args);
 	run_expect(&r, 0);
 	n = run_lines(&r);
@@ -517,7 +525,7 @@ static void under_load(const char *env)
 
 	victim_start(&v, &plan);
 	for (int i = 0; i < SESSIONS; i++)
-		n += trims(&v);
+		n += trims(&v, 0, IN_EACH);
 	cr_assert_geq(n, 100, "%zu", n);
 	for (unsigned i = 0; i < KILLS; i++)
 		kill_at(&v, 4000000ull + i * 6000000ull);
@@ -543,6 +551,38 @@ Test(allocators, mimalloc_under_load, .timeout = 300)
 	under_load(MI);
 }
 
+/* Calls on a thread that does little but allocate: it is met outside of the allocator, also where
+ * only names tell what of a program that is, and goes on with what it had. */
+static void on_a_busy_thread(const struct victim_plan *plan, size_t threads, int times)
+{
+	struct victim v;
+	pid_t tid[8];
+
+	victim_start(&v, plan);
+	cr_assert_eq(proc_tids(v.pid, tid, 8), threads);
+	cr_assert_eq(trims(&v, tid[threads - 1], times), times);
+	victim_check(&v);
+	victim_stop(&v);
+}
+
+Test(allocators, on_the_only_thread, .timeout = 300)
+{
+	const struct victim_plan names = { .argv = { "@tcm-busy", "busy" } };
+	const struct victim_plan minimal = { .argv = { "@single", "busy" }, .env = MINIMAL };
+	const struct victim_plan mi = { .argv = { "@single", "busy" }, .env = MI };
+
+	on_a_busy_thread(&names, 1, IN_EACH);
+	on_a_busy_thread(&minimal, 1, IN_EACH);
+	on_a_busy_thread(&mi, 1, IN_EACH);
+}
+
+Test(allocators, on_one_of_many_threads, .timeout = 300)
+{
+	const struct victim_plan mi = { .argv = { "@surge", "2" }, .env = MI };
+
+	on_a_busy_thread(&mi, 3, 5);
+}
+
 /* ---- musl */
 
 Test(allocators, musl_is_looked_at_only)
@@ -562,7 +602,8 @@ Test(allocators, musl_is_looked_at_only)
 	run_free(&r);
 	o = ask(&v, "diagnose", NULL, NULL);
 	cr_assert_geq(json_int(row_of(o, "musl"), "resident_bytes"), 4 * KIB);
-	cr_assert_geq(json_int(row_of(o, "thread-stack"), "resident_bytes"), 4 * 4 * KIB);
+	/* where a thread waits tells where its stack is: of one that runs it is not known */
+	cr_assert_geq(json_int(row_of(o, "thread-stack"), "resident_bytes"), 4 * KIB);
 	json_decref(o);
 	victim_stop(&v);
 }

@@ -472,8 +472,10 @@ static enum hm_exit answer(struct run *r, int err)
 		answer_json(r, code);
 	show(r);
 	err = sink_flush(s);
-	if (code != HM_OK && !r->reply.silent)
+	if (code != HM_OK && !r->reply.silent) {
+		context_failed(r->c, &r->d);
 		sink_error(s, origin_text(&r->c->origin, where, sizeof(where)), &r->d);
+	}
 	if (err && err != -EPIPE && code == HM_OK) {
 		diag_fail(&r->d, err, HM_INTERNAL, "output",
 			  "make room, or send the output elsewhere; the command itself was done",

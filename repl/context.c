@@ -171,6 +171,14 @@ enum hm_exit context_end(struct context *c)
 	return d.exit;
 }
 
+void context_failed(struct context *c, const struct diag *d)
+{
+	if (d->exit <= c->worst)
+		return;
+	c->worst = d->exit;
+	snprintf(c->worst_code, sizeof(c->worst_code), "%s", d->code);
+}
+
 const char *context_undone(const struct context *c)
 {
 	return c->asks ? "" : ", nothing was done";
@@ -210,6 +218,7 @@ void context_error(struct context *c, const struct diag *d)
 		if (sink_envelope(c->sink, &e))
 			fputs("heapmedic: no memory left for an answer\n", c->sink->err);
 	}
+	context_failed(c, d);
 	sink_error(c->sink, origin_text(&c->origin, where, sizeof(where)), d);
 }
 

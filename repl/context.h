@@ -47,8 +47,11 @@ struct context {
 	struct grammar_vars vars;
 	bool interactive; /* a person types the commands */
 	bool ended;	  /* the process has; loaded is the last look at it, if there was one */
-	bool asks;	  /* a dry run before the question whether it shall be done */
-	bool oneshot;	  /* nothing follows this command */
+	/* the highest exit code so far, and its error's code: for the table of several processes */
+	enum hm_exit worst;
+	char worst_code[48];
+	bool asks;    /* a dry run before the question whether it shall be done */
+	bool oneshot; /* nothing follows this command */
 	bool quit;
 	bool go_on;	       /* on-error continue: of the runbook that runs */
 	bool unmet;	       /* a `require` of it was not met: it stops all the same */
@@ -93,6 +96,8 @@ HM_MUST_CHECK int context_end_session(struct context *c, char *warn, size_t size
 /* Ends everything; what was not as before is told. Returns the exit code: HM_OK or the error's. */
 enum hm_exit context_end(struct context *c);
 
+/* Remembers d, if its exit code is the highest so far. */
+void context_failed(struct context *c, const struct diag *d);
 /* What stands behind what a dry run would do: ", nothing was done", or nothing before a question.
  */
 const char *context_undone(const struct context *c);

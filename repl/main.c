@@ -15,9 +15,11 @@
 #include "options.h"
 #include "script.h"
 #include "signals.h"
+#include "tally.h"
 #include "written.h"
 #include "../agent/snapshot.h"
 #include "../inject/target.h"
+#include "../inject/usage.h"
 
 /* What is the same for every target. */
 struct job {
@@ -117,20 +119,46 @@ static bool only_metrics(const struct options *o)
 		strcmp(o->word[o->words - 1], "metrics") == 0);
 }
 
-/* Says whose answers follow, where there are several; JSON says it itself. */
-static void print_heading(const struct job *j, pid_t pid)
-{
-	char path[64], comm[64] = "?", *text = NULL;
-	size_t len = 0;
+/* One of several: what is known of it before anything is done. */
+struct turn {
+	struct target t; /* valid where open */
+	bool open;
+};
 
+static void turn_begin(struct turn *turn, struct tally_row *row, pid_t pid)
+{
+	struct usage u;
+	struct diag d;
+
+	*row = (struct tally_row){ .pid = pid, .comm = "?" };
+	turn->open = target_open(pid, &turn->t, &d) == 0;
+	if (!turn->open)
+		return;
+	snprintf(row->comm, sizeof(row->comm), "%s", turn->t.comm);
+	if (usage_read(&turn->t, &u, &d) == 0)
+		row->before = u.rss;
+}
+
+/* When nothing of ours is in it any more. */
+static void turn_end(struct turn *turn, struct tally_row *row)
+{
+	struct usage u;
+	struct diag d;
+
+	if (!turn->open)
+		return;
+	if (usage_read(&turn->t, &u, &d) == 0)
+		row->after = u.rss;
+	target_close(&turn->t);
+}
+
+/* Says whose answers follow, where there are several; JSON says it itself. */
+static void print_heading(const struct job *j, const struct tally_row *row)
+{
 	if (j->targets < 2 || j->o.set.json || only_metrics(&j->o))
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	if (proc_read(AT_FDCWD, path, 4096, &text, &len) == 0)
-		escape_copy(comm, sizeof(comm), text, strcspn(text, "\n"));
-	free(text);
-	fprintf(j->sink.out, "%s== %s:%d%s\n", sink_paint(&j->sink, PAINT_HEAD), comm, (int)pid,
-		sink_plain(&j->sink));
+	fprintf(j->sink.out, "%s== %s:%d%s\n", sink_paint(&j->sink, PAINT_HEAD), row->comm,
+		(int)row->pid, sink_plain(&j->sink));
 }
 
 /* Its processes come and go while it runs: nobody is looked up before. */
@@ -141,7 +169,7 @@ static bool selects(const struct options *o)
 	return row && (row->flags & CMD_SELECTS);
 }
 
-static enum hm_exit work_on(struct job *j, pid_t pid)
+static enum hm_exit work_on(struct job *j, pid_t pid, struct tally_row *row)
 {
 	struct context c;
 	enum hm_exit code, end;
@@ -156,28 +184,46 @@ static enum hm_exit work_on(struct job *j, pid_t pid)
 	}
 	if (j->o.targets == 1 && j->o.target[0].kind == SELECT_NAME)
 		c.name = j->o.target[0].text;
-	print_heading(j, pid);
+	print_heading(j, row);
 	if (j->o.load)
 		context_load(&c, &j->loaded);
 	code = work(&c, j);
 	end = context_end(&c);
-	return end > code ? end : code;
+	row->reached = true;
+	row->exit = end > code ? end : code;
+	snprintf(row->code, sizeof(row->code), "%s", c.worst_code);
+	return row->exit;
+}
+
+static void print_tally(struct job *j, const struct tally_row *row, size_t n)
+{
+	if (n < 2 || j->o.set.json || j->o.set.quiet || only_metrics(&j->o))
+		return;
+	if (tally_print(row, n, j->o.set.bytes, &j->sink))
+		fputs("heapmedic: no memory left for the table\n", j->sink.err);
 }
 
 /* One after another, so that two members of a cluster are never touched at once. */
 static enum hm_exit work_on_all(struct job *j, const pid_t *pid, size_t n)
 {
+	struct tally_row none = { 0 }, *row = calloc(n ? n : 1, sizeof(*row));
 	enum hm_exit worst = HM_OK;
 	struct diag d;
 
-	if (n == 0 || !pid)
-		return work_on(j, 0);
+	if (!row || n == 0 || !pid) {
+		free(row);
+		diag_internal(&d, -ENOMEM, "processes");
+		return n ? fail(j, &d) : work_on(j, 0, &none);
+	}
 	for (size_t i = 0; i < n; i++) {
-		enum hm_exit code;
+		struct turn turn = { .open = false };
+		enum hm_exit code = HM_OK;
 
-		if (i && (*signals_cancel() || j->sink.write_error))
-			break;
-		code = work_on(j, pid[i]);
+		if (n > 1)
+			turn_begin(&turn, &row[i], pid[i]);
+		if (!i || (!*signals_cancel() && !j->sink.write_error))
+			code = work_on(j, pid[i], &row[i]);
+		turn_end(&turn, &row[i]);
 		if (code > worst)
 			worst = code;
 	}
@@ -186,6 +232,8 @@ static enum hm_exit work_on_all(struct job *j, const pid_t *pid, size_t n)
 		metrics_write(&j->metrics, j->sink.out);
 	else if (metrics_save(&j->metrics, j->o.set.dry_run, &d) && fail(j, &d) > worst)
 		worst = d.exit;
+	print_tally(j, row, n);
+	free(row);
 	return worst;
 }
 

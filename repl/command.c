@@ -11,6 +11,7 @@
 #include "../inject/clock.h"
 #include "confirm.h"
 #include "context.h"
+#include "fold.h"
 #include "help.h"
 #include "last_look.h"
 #include "pager.h"
@@ -286,13 +287,33 @@ static void hold(const struct run *r)
 		sink_hold(r->c->sink);
 }
 
-static void show(const struct run *r)
+/* As it stands on the terminal: sentences broken between words. NULL: no memory. */
+static char *folded(const struct run *r, const char *text, size_t *len)
+{
+	char *lines = NULL;
+	FILE *f = r->c->set.json ? NULL : open_memstream(&lines, len);
+
+	if (!f)
+		return NULL;
+	fold_text(f, text, strlen(text), sink_width(r->c->sink));
+	if (fclose(f) == 0)
+		return lines;
+	free(lines);
+	return NULL;
+}
+
+static void show(const struct run *r, bool pager)
 {
 	struct sink *s = r->c->sink;
-	size_t len = 0;
-	char *text = sink_release(s, &len);
+	size_t len = 0, lines_len = 0;
+	char *text = sink_release(s, &len), *lines = text ? folded(r, text, &lines_len) : NULL;
 
-	if (text && r->c->interactive && r->c->set.pager)
+	if (lines) {
+		free(text);
+		text = lines;
+		len = lines_len;
+	}
+	if (text && pager && r->c->interactive && r->c->set.pager)
 		pager_show(s->out, text, len);
 	else if (text)
 		fwrite(text, 1, len, s->out);
@@ -306,8 +327,6 @@ static void show(const struct run *r)
 static int preview(struct run *r)
 {
 	struct context *c = r->c;
-	size_t len = 0;
-	char *text;
 	int err;
 
 	if (c->set.json || (r->row->flags & CMD_STREAMS))
@@ -317,10 +336,7 @@ static int preview(struct run *r)
 	err = r->row->run(c, &r->args, &r->reply, &r->d);
 	c->asks = c->set.dry_run = false;
 	progress_end();
-	text = sink_release(c->sink, &len);
-	if (text)
-		fwrite(text, 1, len, c->sink->out);
-	free(text);
+	show(r, false);
 	fflush(c->sink->out);
 	return err ? check_gone(r, err) : 0;
 }
@@ -470,7 +486,7 @@ static enum hm_exit answer(struct run *r, int err)
 	}
 	if (r->c->set.json && !r->helped && !r->reply.silent)
 		answer_json(r, code);
-	show(r);
+	show(r, true);
 	err = sink_flush(s);
 	if (code != HM_OK && !r->reply.silent) {
 		context_failed(r->c, &r->d);

@@ -9,6 +9,7 @@
 #include "../agent/process.h"
 #include "../agent/snapshot.h"
 #include "../inject/cause.h"
+#include "fold.h"
 #include "progress.h"
 #include "signals.h"
 
@@ -227,12 +228,14 @@ __attribute__((format(printf, 2, 0))) static void talk(struct context *c, const 
 						       va_list ap)
 {
 	FILE *to = sink_talk(c->sink);
+	char text[1024];
+	int n = snprintf(text, sizeof(text), "heapmedic: ");
 
+	(void)!vsnprintf(text + n, sizeof(text) - (size_t)n - 1, fmt, ap);
+	strcat(text, "\n");
 	fflush(c->sink->out);
 	progress_hide();
-	fputs("heapmedic: ", to);
-	vfprintf(to, fmt, ap);
-	putc('\n', to);
+	fold_to(to, text, strlen(text));
 }
 
 void context_note(struct context *c, const char *fmt, ...)

@@ -117,8 +117,8 @@ static void say(struct context *c, const char *how)
 	context_note(c, "%s (pid %d) %s", c->comm, (int)c->pid, how);
 	if (c->loaded)
 		context_note(c,
-			     "what was seen of it at %s is kept: diagnose, maps, arenas,\n"
-			     "  threads, facts and diff show that",
+			     "what was seen of it at %s is kept: diagnose, maps, arenas, threads, "
+			     "facts and diff show that",
 			     last_look_time(c, at, sizeof(at)));
 	context_note(c, "`attach NAME|PID` goes on with another process");
 }

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "fold.h"
+
 static bool color_fits(FILE *out, enum color_when color)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -234,15 +236,31 @@ static void put_line(FILE *out, const char *text)
 	}
 }
 
+static void put_error(const struct sink *s, FILE *out, const char *origin, const struct diag *d)
+{
+	fputs(sink_paint_err(s, PAINT_BAD), out);
+	put_line(out, origin ? origin : "heapmedic");
+	fprintf(out, ":%s ", sink_plain_err(s));
+	put_line(out, d->text);
+	if (d->hint[0]) {
+		fputs("; next: ", out);
+		put_line(out, d->hint);
+	}
+	putc('\n', out);
+}
+
 void sink_error(struct sink *s, const char *origin, const struct diag *d)
 {
-	fputs(sink_paint_err(s, PAINT_BAD), s->err);
-	put_line(s->err, origin ? origin : "heapmedic");
-	fprintf(s->err, ":%s ", sink_plain_err(s));
-	put_line(s->err, d->text);
-	if (d->hint[0]) {
-		fputs("; next: ", s->err);
-		put_line(s->err, d->hint);
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f) {
+		put_error(s, s->err, origin, d);
+		return;
 	}
-	putc('\n', s->err);
+	put_error(s, f, origin, d);
+	if (fclose(f) == 0)
+		fold_to(s->err, text, len);
+	free(text);
 }

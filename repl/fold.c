@@ -51,13 +51,30 @@ static struct shape line_shape(const char *s, size_t len)
 	return shape;
 }
 
-/* The columns of the word at s, and its bytes in *n: up to the next blank. */
+/* Is what stands at s the unit of the number before it? */
+static bool is_unit(const char *s, size_t len)
+{
+	static const char *const units[] = { "B",  "KiB", "MiB", "GiB", "TiB", "ns", "us",
+					     "ms", "s",	  "m",	 "h",	"d",   "%" };
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		size_t n = strlen(units[i]);
+
+		if (n <= len && memcmp(s, units[i], n) == 0 && (n == len || strchr(" ,.;:)", s[n])))
+			return true;
+	}
+	return false;
+}
+
+/* The columns of the word at s, and its bytes in *n: up to the next blank, a number with its unit.
+ */
 static size_t word(const char *s, size_t len, size_t *n)
 {
 	size_t width = 0;
 
 	*n = 0;
-	while (*n < len && s[*n] != ' ')
+	while (*n < len && (s[*n] != ' ' || (*n && s[*n - 1] >= '0' && s[*n - 1] <= '9' &&
+					     is_unit(s + *n + 1, len - *n - 1))))
 		width += pass(s, len, n);
 	return width;
 }

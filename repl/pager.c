@@ -102,7 +102,7 @@ static void become(int fd, const char *own)
 		setenv("LESS", "FRX", 0); /* or colours are shown as their bytes */
 		execlp("sh", "sh", "-c", own, (char *)NULL);
 	} else {
-		execlp("less", "less", "-FRX", (char *)NULL);
+		execlp("less", "less", "-FRXS", (char *)NULL);
 	}
 	_exit(NOT_FOUND);
 }

@@ -91,7 +91,9 @@ void table_optional(struct table *t, const unsigned *order, size_t n);
 /* Where it is still too narrow, each row becomes its cells one after another, and below them the
  * last column, as lines of words. */
 void table_flow(struct table *t);
-/* -ENOMEM if a row is missing, else 0. Trailing blanks are never written. */
+/* Where it is too narrow: columns without any cell are left out first, and of a path in the last
+ * one only its end is shown. -ENOMEM if a row is missing, else 0. Trailing blanks are never
+ * written. */
 HM_MUST_CHECK int table_print(const struct table *t, const struct sink *s);
 void table_free(struct table *t);
 

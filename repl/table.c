@@ -20,6 +20,7 @@ struct table {
 #define LEFT_OUT SIZE_MAX /* width of a column */
 #define GAP	 2U
 #define INDENT	 4U
+#define CUT_MIN	 16U /* columns that the end of a path has at least */
 
 struct table *table_new(const struct column *columns, size_t n)
 {
@@ -101,10 +102,50 @@ static size_t whole_width(const struct table *t, const size_t *width)
 	return sum;
 }
 
+static bool is_empty(const struct table *t, size_t col)
+{
+	for (size_t r = 0; r < t->rows; r++)
+		if (*cell(t, r, col))
+			return false;
+	return true;
+}
+
+/* First what has nothing to say. */
 static void leave_out(const struct table *t, size_t *width, unsigned fit)
 {
+	bool narrow = fit && whole_width(t, width) > fit;
+
+	for (size_t i = 0; narrow && i < t->n; i++)
+		if (is_empty(t, i))
+			width[i] = LEFT_OUT;
 	for (size_t i = 0; fit && i < t->optionals && whole_width(t, width) > fit; i++)
 		width[t->optional[i]] = LEFT_OUT;
+}
+
+/*
+ * The last column where it does not fit: of a path its end tells most. Other words go on in the
+ * terminal's next line.
+ */
+static void cut_paths(const struct table *t, size_t *width, unsigned fit)
+{
+	size_t last = t->n - 1, over;
+
+	if (!fit || t->columns[last].right || width[last] == LEFT_OUT ||
+	    whole_width(t, width) <= fit)
+		return;
+	over = whole_width(t, width) - fit;
+	if (width[last] >= over + CUT_MIN)
+		width[last] -= over;
+}
+
+static void print_last(const char *text, size_t width, FILE *out)
+{
+	size_t len = strlen(text);
+
+	if (len > width && *text == '/')
+		fprintf(out, "..%s", text + len - width + 2);
+	else
+		fputs(text, out);
 }
 
 /* One line: pad is written late, so that nothing trails. */
@@ -120,7 +161,12 @@ static void print_line(const struct table *t, const size_t *width, const char *c
 			continue;
 		before = t->columns[i].right ? width[i] - len : 0;
 		if (len)
-			fprintf(out, "%*s%s", (int)(pad + before), "", text[i]);
+			fprintf(out, "%*s", (int)(pad + before), "");
+		if (i + 1 == t->n) {
+			print_last(text[i], width[i], out);
+			break;
+		}
+		fputs(text[i], out);
 		pad = (len ? 0 : pad + before) + width[i] - len - before + GAP;
 	}
 	putc('\n', out);
@@ -175,6 +221,7 @@ int table_print(const struct table *t, const struct sink *s)
 	if (!err) {
 		leave_out(t, width, fit);
 		flow = t->flow && fit && whole_width(t, width) > fit;
+		cut_paths(t, width, fit);
 		fputs(sink_paint(s, PAINT_HEAD), s->out);
 		err = print_one(t, width, flow, line, s);
 		fputs(sink_plain(s), s->out);

@@ -158,6 +158,48 @@ Test(sink, table_fits_the_terminal)
 	free(c.text);
 }
 
+static void show_paths(const struct sink *s)
+{
+	static const struct column columns[] = { { "NAME", false },
+						 { "SWAP", true },
+						 { "FILE", false } };
+	struct table *t = table_new(columns, 3);
+
+	cr_assert_not_null(t);
+	table_row(t, (const char *const[]){ "a", "", "/usr/..x86_64/libc.so.6" });
+	table_row(t, (const char *const[]){ "b", NULL, "some words that are long" });
+	cr_assert_eq(table_print(t, s), 0);
+	table_free(t);
+}
+
+/* A column that says nothing goes first; then the end of a path is enough. */
+Test(sink, paths_are_cut)
+{
+	static const struct {
+		unsigned short columns;
+		const char *want;
+	} cases[] = {
+		{ 0,
+		  "NAME  SWAP  FILE\na           /usr/..x86_64/libc.so.6\nb           some words "
+		  "that are long\n" },
+		{ 31,
+		  "NAME  FILE\na     /usr/..x86_64/libc.so.6\nb     some words that are long\n" },
+		{ 24, "NAME  FILE\na     ..x86_64/libc.so.6\nb     some words that are long\n" },
+		{ 10,
+		  "NAME  FILE\na     /usr/..x86_64/libc.so.6\nb     some words that are long\n" },
+	};
+	char got[256];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct screen x;
+
+		screen_begin(&x, cases[i].columns, COLOR_NEVER);
+		show_paths(&x.s);
+		screen_end(&x, got, sizeof(got));
+		cr_expect_str_eq(got, cases[i].want, "%u columns: %s", cases[i].columns, got);
+	}
+}
+
 Test(sink, a_line_goes_on_below)
 {
 	static const char *const parts[] = { "rss 1 -> 2 (\033[32m-1\033[0m)", "predicted -1",

@@ -359,3 +359,107 @@ Test(shell, no_progress_elsewhere)
 	run_free(&r);
 	victim_kill(&v);
 }
+
+/* ---- typing */
+
+/* Up looks for what is typed, Ctrl-R for what it holds; both also in what an earlier shell has
+ * saved. */
+Test(shell, history_is_searched_and_kept)
+{
+	char path[] = "/tmp/heapmedic-history-XXXXXX", env[64];
+	struct stat st;
+	struct victim v;
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	close(fd);
+	snprintf(env, sizeof(env), "HEAPMEDIC_HISTORY=%s", path);
+	victim_start_named(&v, "eight", NULL, NULL);
+	start(v.pid, NULL, env);
+	terminal_type(&t, "echo first one\r");
+	terminal_expect(&t, "\nfirst one");
+	terminal_type(&t, "set bytes on\r");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_expect_eq(st.st_mode & 07777, 0600);
+	start(v.pid, NULL, env);
+	terminal_type(&t, "ec\033[A\r");
+	terminal_expect(&t, "\nfirst one");
+	terminal_expect(&t, "> ");
+	terminal_type(&t, "\022irst\r");
+	terminal_expect(&t, "\nfirst one");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	unlink(path);
+	victim_stop(&v);
+}
+
+Test(shell, an_inputrc_wins)
+{
+	char path[] = "/tmp/heapmedic-inputrc-XXXXXX", env[64];
+	static const char text[] = "\"\\e[A\": \"cho mine\"\n";
+	struct victim v;
+	int fd = mkstemp(path);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, text, sizeof(text) - 1), (ssize_t)sizeof(text) - 1);
+	close(fd);
+	snprintf(env, sizeof(env), "INPUTRC=%s", path);
+	victim_start_named(&v, "eight", NULL, NULL);
+	start(v.pid, NULL, env);
+	terminal_type(&t, "e\033[A\r");
+	terminal_expect(&t, "\nmine");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	unlink(path);
+	victim_stop(&v);
+}
+
+Test(shell, tab_completes_from_the_tables)
+{
+	struct victim v;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	start(v.pid, NULL, NULL);
+	terminal_type(&t, "fac\tglibc.sy\t\r");
+	terminal_expect(&t, "facts glibc.system ");
+	terminal_expect(&t, "> ");
+	terminal_type(&t, "mallctl bac\tt\t");
+	terminal_expect(&t, "mallctl background_thread true");
+	terminal_type(&t, "\003");
+	terminal_expect(&t, "> ");
+	/* no blank behind what goes on */
+	terminal_type(&t, "mallctl arena.a\tpur\t");
+	terminal_expect(&t, "mallctl arena.all.purge ");
+	terminal_type(&t, "\003");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	victim_stop(&v);
+}
+
+Test(shell, prompt_is_coloured_only_where_it_can_be)
+{
+	char pid[16], plain[64];
+	struct terminal_plan plan = { .args = { "-p", pid }, .env = { "TERM=xterm" }, .rows = 50 };
+	struct victim v;
+
+	victim_start_named(&v, "eight", NULL, NULL);
+	snprintf(pid, sizeof(pid), "%d", v.pid);
+	snprintf(plain, sizeof(plain), "eight:%d ", v.pid);
+	terminal_start_plan(&t, &plan);
+	terminal_expect(&t, "\033[1meight:");
+	terminal_expect(&t, "\033[0m ");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+	plan.env[1] = "NO_COLOR=1";
+	terminal_start_plan(&t, &plan);
+	terminal_expect(&t, plain);
+	terminal_type(&t, "nonsense\r");
+	terminal_expect(&t, "no command");
+	cr_expect_null(strstr(t.text, "\033[1m"), "%s", t.text);
+	cr_expect_null(strstr(t.text, "\033[31m"), "%s", t.text);
+	terminal_type(&t, "\004");
+	terminal_end(&t, 2);
+	victim_stop(&v);
+}

@@ -58,7 +58,7 @@ Test(fold, a_number_keeps_its_unit)
 {
 	expect("takes 300.4 MiB, 0 B more\n", 12, "takes\n  300.4 MiB,\n  0 B more\n");
 	expect("it took 12 ms (100 %) of 3 threads\n", 12,
-	       "it took\n  12 ms\n  (100 %)\n  of 3\n  threads\n");
+	       "it took\n  12 ms\n  (100 %) of\n  3 threads\n");
 }
 
 /* Nothing is lost or added but line breaks and blanks. */

@@ -378,6 +378,7 @@ static int run_body(struct run *r)
 	hold(r);
 	tell_ended(r);
 	err = r->row->run(r->c, &r->args, &r->reply, &r->d);
+	r->c->changed |= (r->effect & CMD_WRITES) != 0;
 	if (err)
 		err = check_gone(r, err);
 	tell_heap(r);

@@ -46,6 +46,7 @@ struct context {
 	struct origin origin;
 	struct grammar_vars vars;
 	bool interactive; /* a person types the commands */
+	bool changed;	  /* it was, since the shell has looked at it last */
 	bool ended;	  /* the process has; loaded is the last look at it, if there was one */
 	/* the highest exit code so far, and its error's code: for the table of several processes */
 	enum hm_exit worst;

@@ -9,15 +9,16 @@
 #include "../inject/clock.h"
 #include "../inject/ending.h"
 
-#define ALWAYS_NS (50 * NS_PER_MS)
-#define SHARE	  100 /* of the time is spent on it at most */
+#define ALWAYS_NS  (100 * NS_PER_MS)
+#define CHANGED_NS NS_PER_SEC
+#define SHARE	   100 /* of the time is spent on it at most */
 
 struct last_look {
 	unsigned char *bytes; /* NULL: nothing was seen */
 	size_t len;
 	pid_t pid; /* of whom */
 	uint64_t start_time;
-	uint64_t at, cost;    /* CLOCK_MONOTONIC, and how long it took */
+	uint64_t at, cost;    /* CLOCK_MONOTONIC, and CPU time */
 	struct snapshot seen; /* of bytes, once it has ended */
 	bool decoded;
 };
@@ -66,17 +67,19 @@ static int encode(struct context *c, unsigned char **bytes, size_t *len)
 	return err;
 }
 
+static bool is_due(const struct last_look *l, const struct context *c, uint64_t now)
+{
+	return !is_of(l, c->process) || l->cost <= (c->changed ? CHANGED_NS : ALWAYS_NS) ||
+	       now - l->at >= l->cost * SHARE;
+}
+
 void last_look_take(struct last_look *l, struct context *c)
 {
+	uint64_t now = clock_now(), cpu = clock_cpu();
 	unsigned char *bytes = NULL;
-	uint64_t now = clock_now();
 	size_t len = 0;
 
-	if (!l || c->loaded || !c->process)
-		return;
-	if (is_of(l, c->process) && l->cost > ALWAYS_NS && now - l->at < l->cost * SHARE)
-		return;
-	if (encode(c, &bytes, &len))
+	if (!l || c->loaded || !c->process || !is_due(l, c, now) || encode(c, &bytes, &len))
 		return;
 	forget(l);
 	l->bytes = bytes;
@@ -84,7 +87,8 @@ void last_look_take(struct last_look *l, struct context *c)
 	l->pid = c->process->t.pid;
 	l->start_time = c->process->t.start_time;
 	l->at = now;
-	l->cost = clock_now() - now;
+	l->cost = clock_cpu() - cpu;
+	c->changed = false;
 }
 
 const char *last_look_time(const struct context *c, char *buf, size_t size)

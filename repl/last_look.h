@@ -12,7 +12,8 @@ struct last_look *last_look_new(void); /* NULL: no memory; all of these take tha
 void last_look_free(struct last_look *l);
 /*
  * Looks again, unless the last look is so new that looking would take more than a hundredth of the
- * time (a look of 50 ms and less is always made). What cannot be seen leaves what was seen before.
+ * time. One that takes a tenth of a second of CPU time or less is always made, after a change also
+ * one of a second. What cannot be seen leaves what was seen before.
  */
 void last_look_take(struct last_look *l, struct context *c);
 /*

@@ -90,6 +90,22 @@ Test(shell, json_of_an_ended_process_says_so)
 	terminal_end(&t, 0);
 }
 
+Test(shell, the_last_look_is_one_after_the_change)
+{
+	struct victim v;
+
+	victim_start_named(&v, "retained", "2", "1200");
+	start(v.pid, NULL, NULL);
+	terminal_type(&t, "trim --yes\r");
+	terminal_expect(&t, " proxy> ");
+	victim_kill(&v);
+	terminal_expect(&t, " exited> ");
+	terminal_type(&t, "facts glibc.trimmable --bytes\r");
+	terminal_expect(&t, "glibc.trimmable      0  predicted");
+	terminal_type(&t, "\004");
+	terminal_end(&t, 0);
+}
+
 /* ---- attach */
 
 Test(shell, attach_goes_on_with_another_process)

@@ -256,7 +256,7 @@ VICTIM_LIBS_sampled := -ljemalloc
 VICTIM_LIBS_profiled := -ljemalloc
 VICTIM_C := $(patsubst tests/victims/%.c,%,$(sort $(wildcard tests/victims/*.c)))
 VICTIM_JEM := static nopie whole hidden rust stripped bare
-VICTIM_PLUGINS := hidden exported stripped symbolic plain liar
+VICTIM_PLUGINS := hidden exported stripped symbolic functions plain liar
 VICTIM_TCM := linked static whole cxx bare
 VICTIM_ALL := $(VICTIM_C) $(VICTIM_JEM:%=jem-%) jem-host $(VICTIM_PLUGINS:%=jem-%.so) $(VICTIM_TCM:%=tcm-%) tcm-busy tcm-plugin.so mi-plugin.so muslretained wrapper.so ownmalloc.so stackstls stackshuge jemlinked m32 musl static cachedstatic shapesstatic threadstatic nolibc slowld slowstart gocgo goload gopure Jvm.class JvmLoad.class py.py pyload.py nodeload.js
 
@@ -306,8 +306,9 @@ $(VICTIMS)/jem-hidden.so: VARIANT = $(RJEM) -Wl,--exclude-libs,ALL
 $(VICTIMS)/jem-exported.so: VARIANT = $(RJEM)
 $(VICTIMS)/jem-stripped.so: VARIANT = $(RJEM) -Wl,--exclude-libs,ALL -s
 $(VICTIMS)/jem-symbolic.so: VARIANT = -Wl,-Bsymbolic
+$(VICTIMS)/jem-functions.so: VARIANT = -Wl,-Bsymbolic-functions
 $(VICTIMS)/jem-plain.so: VARIANT =
-$(VICTIMS)/jem-symbolic.so $(VICTIMS)/jem-plain.so: JEM_A = $(JEMALLOC_A)
+$(VICTIMS)/jem-symbolic.so $(VICTIMS)/jem-functions.so $(VICTIMS)/jem-plain.so: JEM_A = $(JEMALLOC_A)
 $(filter-out %/jem-liar.so,$(VICTIM_PLUGINS:%=$(VICTIMS)/jem-%.so)): JEM_A ?= $(VICTIMS)/librjem.a
 $(filter-out %/jem-liar.so,$(VICTIM_PLUGINS:%=$(VICTIMS)/jem-%.so)): $(JEM_DEPS) | $(DEPS)
 	@echo "  VICTIM  $@"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "../inject/mem.h"
 #include "../inject/status.h"
 #include "allocator_other.h"
 #include "glibc_live.h"
@@ -14,6 +15,7 @@
 #include "tcmalloc.h"
 
 #define SEARCH_MAX    ((size_t)256 << 20) /* bytes that are read of files, over all */
+#define SLOTS_MAX     ((size_t)64 << 20)  /* of relocations, likewise */
 #define MAX_OF_A_KIND 6			  /* in one module */
 
 /* glibc last: in a static program that brings its own malloc, that one is the owner. */
@@ -230,6 +232,56 @@ static void add_by_maps(const struct process *p, struct allocators *out)
 	put(out, &a);
 }
 
+/* ---- malloc that only some objects reach */
+
+struct reach {
+	pid_t pid;
+	uint64_t bias, malloc_at;
+};
+
+/* What stands there; not resolved yet it is the way to the dynamic linker. */
+static int is_bound(uint64_t vaddr, void *arg)
+{
+	const struct reach *r = arg;
+	uint64_t value;
+
+	return mem_read(r->pid, r->bias + vaddr, &value, sizeof(value)) == 0 &&
+	       value == r->malloc_at;
+}
+
+/*
+ * Objects of another namespace (dlmopen), and those that look among their own libraries first
+ * (RTLD_DEEPBIND), may reach another malloc than a plain reference does: the slots say which.
+ */
+static bool is_reached(const struct process *p, const struct allocator *a, size_t *budget)
+{
+	struct reach r = { .pid = p->t.pid };
+	struct elf_sym s;
+
+	if (!a->mod->elf || elf_file_lookup_dynamic(a->mod->elf, "malloc", &s))
+		return false;
+	r.malloc_at = s.value + a->mod->bias;
+	for (size_t i = 0; i < p->mods.n; i++) {
+		r.bias = p->mods.v[i].bias;
+		if (p->mods.v[i].elf &&
+		    elf_file_slots(p->mods.v[i].elf, "malloc", budget, is_bound, &r) > 0)
+			return true;
+	}
+	return false;
+}
+
+static void find_reached(const struct process *p, struct allocators *out)
+{
+	size_t budget = SLOTS_MAX;
+
+	for (size_t i = 0; i < out->n; i++) {
+		struct allocator *a = &out->v[i];
+
+		if (!a->in_use && !*a->prefix && a->reach <= ALLOCATOR_NO_SYMBOL)
+			a->in_use = is_reached(p, a, &budget);
+	}
+}
+
 int allocators_find(const struct process *p, struct allocators *out, struct diag *d)
 {
 	struct allocator_search s = {
@@ -246,6 +298,7 @@ int allocators_find(const struct process *p, struct allocators *out, struct diag
 		add_unknown(&s, out);
 		look_behind(p, out);
 	}
+	find_reached(p, out);
 	add_by_maps(p, out);
 	return 0;
 }

@@ -10,7 +10,8 @@
 #include "golang.h"
 #include "process.h"
 
-#define SEARCH_STEP ((size_t)256 << 10)
+#define SEARCH_STEP   ((size_t)256 << 10)
+#define SEARCH_RELOCS ((size_t)16 << 20)
 
 /* Prefixes of builds that are met: none (the default, and distributions), that of many bundled
  * ones, those of Rust's crates, memkind's; the code map (codemap_names.c) has the same. Others are
@@ -165,17 +166,33 @@ static bool is_library(const struct module *mod)
 	return strstr(base ? base : mod->path, "jemalloc") != NULL;
 }
 
+static int is_slot(uint64_t vaddr, void *arg)
+{
+	(void)vaddr;
+	(void)arg;
+	return 1;
+}
+
+/* Has ld bound its own calls of it already (-Bsymbolic-functions)? A library of jemalloc itself has
+ * none. */
+static bool is_bound_by_linker(const struct module *mod)
+{
+	size_t budget = SEARCH_RELOCS;
+
+	return !is_library(mod) && elf_file_slots(mod->elf, "malloc", &budget, is_slot, NULL) == 0;
+}
+
 /*
  * Not the malloc that a plain reference reaches: is it the module's own all the same? One that is
  * not exported is what the linker has bound the module's own calls to; one that is exported only
- * where the module looks into itself first.
+ * where the module looks into itself first, or has been bound to it before.
  */
 static bool binds_itself(const struct module *mod)
 {
 	struct elf_sym s;
 
 	return elf_file_lookup_dynamic(mod->elf, "malloc", &s) < 0 ||
-	       elf_file_is_symbolic(mod->elf);
+	       elf_file_is_symbolic(mod->elf) || is_bound_by_linker(mod);
 }
 
 static void place(const struct module *mod, const struct allocator_search *s, bool sure,

@@ -55,6 +55,13 @@ HM_MUST_CHECK int elf_file_lookup_dynamic(struct elf_file *e, const char *name,
 /* Is it undefined in .dynsym: does the object want it from another one? False if that cannot be
  * read. */
 bool elf_file_imports(struct elf_file *e, const char *name);
+/*
+ * Calls fn for each place (address as in the file) that the dynamic linker fills with the address
+ * of that symbol: by relocations for calls and for pointers. Stops when fn returns non-zero and
+ * returns that. *budget is how many bytes of relocations may still be read: -EFBIG; -ENOMEM.
+ */
+HM_MUST_CHECK int elf_file_slots(struct elf_file *e, const char *name, size_t *budget,
+				 int (*fn)(uint64_t vaddr, void *arg), void *arg);
 /* Does the dynamic linker look into the object itself first for what it needs (ld -Bsymbolic:
  * DT_SYMBOLIC, or DF_SYMBOLIC in DT_FLAGS)? */
 bool elf_file_is_symbolic(const struct elf_file *e);

@@ -38,6 +38,9 @@ struct elf_file {
 const struct elf_segment *elf_segment_at(const struct elf_file *e, uint64_t vaddr, uint64_t *in);
 /* All of it or -EBADMSG (the file ends before), or the errno of pread(2). */
 HM_MUST_CHECK int elf_pread(int fd, void *buf, size_t len, uint64_t off);
+/* Calls fn for each entry of PT_DYNAMIC up to DT_NULL; -ENOENT without one, -ENOMEM. */
+HM_MUST_CHECK int elf_dynamic_each(const struct elf_file *e,
+				   int (*fn)(const Elf64_Dyn *d, void *arg), void *arg);
 /* Reads .dynsym, its strings and hash tables. -ENOMEM. */
 HM_MUST_CHECK int elf_need_dyn(struct elf_file *e);
 /* A section's bytes; libelf reads them into a buffer of its own that lives as long as e->elf. NULL

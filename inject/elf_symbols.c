@@ -19,9 +19,7 @@ struct dynamic {
 	uint64_t symtab, strtab, strsz, gnu, sysv, versym;
 };
 
-/* Calls fn for each entry up to DT_NULL; -ENOENT without PT_DYNAMIC. */
-static int dynamic_each(const struct elf_file *e, int (*fn)(const Elf64_Dyn *d, void *arg),
-			void *arg)
+int elf_dynamic_each(const struct elf_file *e, int (*fn)(const Elf64_Dyn *d, void *arg), void *arg)
 {
 	const struct elf_segment *s = NULL;
 	Elf64_Dyn *d;
@@ -126,7 +124,7 @@ static int dyn_from_segments(struct elf_file *e)
 	struct dynamic d = { 0 };
 	const void *p;
 	size_t len, n;
-	int err = dynamic_each(e, dynamic_take, &d);
+	int err = elf_dynamic_each(e, dynamic_take, &d);
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
@@ -275,7 +273,7 @@ bool elf_file_is_symbolic(const struct elf_file *e)
 {
 	bool symbolic = false;
 
-	return !dynamic_each(e, symbolic_take, &symbolic) && symbolic;
+	return !elf_dynamic_each(e, symbolic_take, &symbolic) && symbolic;
 }
 
 int elf_file_lookup(struct elf_file *e, const char *name, struct elf_sym *out)
@@ -356,7 +354,7 @@ int elf_file_dynstr(struct elf_file *e, int64_t tag, int (*fn)(const char *s, vo
 {
 	struct dynstr ds = { .e = e, .tag = tag, .fn = fn, .arg = arg };
 	struct dynamic d = { 0 };
-	int err = dynamic_each(e, dynamic_take, &d);
+	int err = elf_dynamic_each(e, dynamic_take, &d);
 
 	if (err)
 		return err;
@@ -364,5 +362,5 @@ int elf_file_dynstr(struct elf_file *e, int64_t tag, int (*fn)(const char *s, vo
 		return -ENOENT;
 	ds.strtab = d.strtab;
 	ds.strsz = d.strsz;
-	return dynamic_each(e, dynstr_take, &ds);
+	return elf_dynamic_each(e, dynstr_take, &ds);
 }

@@ -50,7 +50,7 @@ build_victims() { # ROOT
 	done
 	for source in "$1"/src/*.c; do
 		name=$(basename "$source" .c)
-		[ "$name" != sampled ] && [ "$name" != profiled ] || continue
+		case $name in sampled | profiled) continue ;; esac # with jemalloc, below
 		build "$1" "$name" "$name" || return 1
 	done
 	build "$1" static eight -static && build "$1" shapesstatic shapes -static && build "$1" cachedstatic cached -static || return 1
@@ -65,7 +65,7 @@ build_victims() { # ROOT
 build_jemalloc() { # ROOT
 	mkdir -p "$1/src/tests" && cp -p Makefile "$1/src/" && cp -pr tests/victims "$1/src/tests/" || return 1
 	chroot "$1" make -s -C /src BUILD=/src/build VICTIMS=/victims VICTIM_FLAGS='-std=gnu11 -O2 -g -D_GNU_SOURCE -pthread' \
-		/victims/{jemlinked,sampled,profiled,jem-{static,nopie,whole,hidden,rust,bare,host},jem-{hidden,exported,stripped,symbolic,plain,liar}.so}
+		/victims/{jemlinked,sampled,profiled,jem-{static,nopie,whole,hidden,rust,bare,host},jem-{hidden,exported,stripped,symbolic,functions,plain,liar}.so}
 }
 
 for release in ${ROOTS:-bullseye bookworm trixie sid}; do

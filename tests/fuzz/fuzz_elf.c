@@ -73,11 +73,17 @@ static void use_as_module(struct elf_file *e)
 	(void)!preload_mark(e, entry, 2);
 }
 
+static int count_slot(uint64_t vaddr, void *arg)
+{
+	*(size_t *)arg += vaddr != 0;
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const unsigned char *id;
 	struct elf_file *e, *dbg;
-	size_t sum = 0, len;
+	size_t sum = 0, slots = 1 << 20, len;
 	int fd;
 
 	if (elf_file_open(fuzz_file(data, size), &e))
@@ -89,6 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)!elf_file_each(e, count_symbol, &sum);
 	(void)!elf_file_dynstr(e, DT_NEEDED, count_string, &sum);
 	(void)!elf_file_dynstr(e, DT_SONAME, count_string, &sum);
+	(void)!elf_file_slots(e, "malloc", &slots, count_slot, &sum);
 	read_parts(e);
 	use_as_module(e);
 	if (elf_file_open(fuzz_file(data, size), &dbg) == 0) {

@@ -354,6 +354,56 @@ static int open_bytes(const void *bytes, size_t len, struct elf_file **e)
 	return elf_file_open(fd, e);
 }
 
+/* ---- where the dynamic linker puts an address */
+
+static int count_slot(uint64_t vaddr, void *arg)
+{
+	size_t *n = arg;
+
+	cr_assert_neq(vaddr, 0);
+	return ++*n == 100;
+}
+
+static size_t slots(const char *source, const char *flags, const char *name)
+{
+	struct elf_file *e;
+	size_t n = 0, budget = 1 << 20, left = budget;
+	bool read;
+
+	tool_build(dir, "slots.so", source, flags);
+	e = open_elf("slots.so");
+	cr_assert_eq(elf_file_slots(e, name, &left, count_slot, &n), 0);
+	read = left < budget;
+	cr_assert(read || !n);
+	/* what would read too much is told */
+	left = 0;
+	cr_assert_eq(elf_file_slots(e, name, &left, count_slot, &n), read ? -EFBIG : 0);
+	elf_file_close(e);
+	return n;
+}
+
+Test(elf, slots)
+{
+	static const char calls[] = "#include <stdlib.h>\n"
+				    "void *f(void) { return malloc(1); }\n";
+	static const char points[] = "#include <stdlib.h>\n"
+				     "void *(*p)(size_t) = malloc;\n"
+				     "void *g(void) { return (void *)malloc; }\n"
+				     "void *f(void) { return malloc(1); }\n";
+	static const char own[] = "#include <stddef.h>\n"
+				  "void *malloc(size_t n) { return n ? NULL : &n; }\n"
+				  "void *f(void) { return malloc(1); }\n";
+
+	cr_assert_eq(slots(calls, "-shared -fPIC", "malloc"), 1);
+	cr_assert_eq(slots(calls, "-shared -fPIC -fno-plt", "malloc"), 1);
+	cr_assert_eq(slots(calls, "-shared -fPIC -Wl,-z,now -Wl,--hash-style=sysv", "malloc"), 1);
+	cr_assert_geq(slots(points, "-shared -fPIC", "malloc"), 2);
+	cr_assert_eq(slots(calls, "-shared -fPIC", "mallo"), 0);
+	cr_assert_eq(slots(calls, "-shared -fPIC", "free"), 0);
+	cr_assert_eq(slots(own, "-shared -fPIC", "malloc"), 1, "it may be somebody else's");
+	cr_assert_eq(slots(own, "-shared -fPIC -Wl,-Bsymbolic-functions", "malloc"), 0);
+}
+
 Test(elf, refuses_what_is_none)
 {
 	struct elf_file *e;
@@ -395,8 +445,15 @@ static int swallow_str(const char *s, void *arg)
 	return 0;
 }
 
+static int swallow_slot(uint64_t vaddr, void *arg)
+{
+	*(size_t *)arg += vaddr;
+	return 0;
+}
+
 static void exercise(struct elf_file *e)
 {
+	size_t budget = 1 << 20;
 	static const char *const names[] = { "plain", "way", "inner", "chosen", "nowhere", "main" };
 	uint64_t vaddr, size;
 	struct elf_sym s;
@@ -411,6 +468,7 @@ static void exercise(struct elf_file *e)
 	}
 	rc |= elf_file_each(e, swallow, &sum);
 	rc |= elf_file_dynstr(e, DT_NEEDED, swallow_str, &sum);
+	rc |= elf_file_slots(e, "absent", &budget, swallow_slot, &sum);
 	rc |= elf_file_section(e, ".eh_frame", &vaddr, &size);
 	(void)rc;
 }

@@ -31,6 +31,7 @@ enum {
 	GROUP = 5, /* kinds in one victim */
 	TIMEOUT_MS = 300,
 	STOP_EVERY = 25,
+	FEW = 5,
 };
 
 /* Under sanitizers a session takes half a second. */
@@ -167,7 +168,8 @@ static void collect(uint32_t late)
 
 /*
  * A few waits may be later than allowed where the machine does other things: two, and one in ten.
- * They are counted and told. Were the lateness of a kind's own, its median would show it.
+ * They are counted and told. Were the lateness of a kind's own, its median would show it; of four
+ * waits and fewer, these two would be it.
  */
 static void check_lateness(struct blocked_slot *s)
 {
@@ -192,8 +194,8 @@ static void check_lateness(struct blocked_slot *s)
 			"%u\n",
 			s->name, n, median(s->hit, n), median(s->late, n), worst, quiet, outliers);
 	cr_expect_gt(n, 0, "%s: not one wait has ended", s->name);
-	cr_expect_leq(median(s->late, n), LATE_US + quiet, "%s: ends %u us late, %u when quiet",
-		      s->name, median(s->late, n), quiet);
+	cr_expect(n < FEW || median(s->late, n) <= LATE_US + quiet,
+		  "%s: ends %u us late, %u when quiet", s->name, median(s->late, n), quiet);
 	cr_expect_leq(outliers, 2 + n / 10, "%s: %u of %u end late, the worst by %u us", s->name,
 		      outliers, n, worst);
 }

@@ -114,7 +114,7 @@ static void play(const struct scene *s)
 	static struct state state;
 	struct victim v;
 	char place[40];
-	long before;
+	long before, after;
 
 	victim_start_named(&v, "damaged", s->kind, s->where);
 	place_of(&v, place, sizeof(place));
@@ -123,7 +123,9 @@ static void play(const struct scene *s)
 	for (size_t i = 0; !s->used && i < sizeof(commands) / sizeof(commands[0]); i++)
 		refused(&v, place, commands[i]);
 	checked(&v, s, place);
-	cr_assert_eq(anonymous(&v), before, "%s %s: it has grown", s->kind, s->where);
+	after = anonymous(&v);
+	cr_assert_eq(after, before, "%s %s: it has grown from %ld KiB to %ld", s->kind, s->where,
+		     before, after);
 	state_same(&v, &state, STATE_EXACT);
 	victim_stop(&v);
 }

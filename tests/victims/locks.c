@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * locks WORD...: a process that is inside a lock of glibc at nearly every moment. Each word starts
- * threads: "alloc" four that allocate blocks of all sizes by every call there is and check their
- * contents (twice: eight), "fork" forks and lets the child look at its heap, its threads and what
- * it has inherited, "spawn" uses posix_spawn(3) and vfork(2), "dl" loads and unloads libraries,
- * "threads" starts and ends threads, "stdio" holds the lock of a FILE, "phdr" sleeps in
+ * locks WORD... [eintr]: a process that is inside a lock of glibc at nearly every moment. Each word
+ * starts threads: "alloc" four that allocate blocks of all sizes by every call there is and check
+ * their contents (twice: eight), "fork" forks and lets the child look at its heap, its threads and
+ * what it has inherited, "spawn" uses posix_spawn(3) and vfork(2), "dl" loads and unloads
+ * libraries, "threads" starts and ends threads, "stdio" holds the lock of a FILE, "phdr" sleeps in
  * dl_iterate_phdr(3), "limits" changes a resource limit. Who makes no progress for long is
  * reported.
  */
@@ -327,6 +327,7 @@ static void start_kind(const char *word)
 
 int main(int argc, char **argv)
 {
+	victim_eintr = victim_option(argc, argv, "eintr");
 	descriptors = count_names("/proc/self/fd", NULL);
 	for (int i = 1; i < argc; i++)
 		start_kind(argv[i]);

@@ -100,7 +100,7 @@ Test(filters, seccomp_and_we_are_killed, .timeout = 3600)
 			continue;
 		victim_start(&v, &plan);
 		state_take(&v, &state);
-		n += killed_at_points(&v, torture_rounds(listed ? 2 : 17, listed ? 3 : 11));
+		n += killed_at_points(&v, torture_rounds(listed ? 2 : 17, listed ? 9 : 11));
 		state_await_threads(&v, state.threads);
 		run_ok(v.pid, "trim", NULL);
 		state_same(&v, &state, STATE_EXACT);

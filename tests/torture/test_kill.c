@@ -18,7 +18,7 @@ enum { MOST_POINTS = 2000, REPORT_EVERY = 50 };
 #ifdef __SANITIZE_ADDRESS__
 enum { BRIEF_KILLS = 10, BRIEF_STEP = 7, BRIEF_PAIR_STEP = 20 };
 #else
-enum { BRIEF_KILLS = 8, BRIEF_STEP = 17, BRIEF_PAIR_STEP = 60 };
+enum { BRIEF_KILLS = 8, BRIEF_STEP = 17, BRIEF_PAIR_STEP = 70 };
 #endif
 
 /* Takes away what the last kill has left, if it is nobody's any more. */
@@ -116,7 +116,7 @@ static uint64_t typical_run(const struct patient *p, const char *words)
 	const struct run_opts o = { 0 };
 	struct crash_args a;
 	uint64_t ns[9];
-	size_t n = sizeof(ns) / sizeof(*ns);
+	size_t n = torture_rounds(sizeof(ns) / sizeof(*ns), 3);
 
 	crash_args(&a, p, words);
 	for (size_t i = 0; i < n; i++) {
@@ -275,7 +275,7 @@ static void run_sweep(struct sweep *s)
 				treat(b, s);
 			busy |= b->phase != BED_FREE;
 		}
-		sleep_ns(200000);
+		sleep_ns(torture_rounds(200000, 5000000));
 	}
 	cr_assert_lt(s->point, MOST_POINTS);
 	cr_assert_gt(s->reaping, 25 / s->step);
@@ -300,7 +300,7 @@ static struct patient *free_bed(void)
 
 static void leaving_points(const char *words, struct leaving *l)
 {
-	const unsigned step = torture_full() ? 1 : 3;
+	const unsigned step = torture_full() ? 1 : 5;
 	bool killed = true;
 
 	l->n_fast = l->n_slow = 0;

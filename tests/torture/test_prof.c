@@ -115,7 +115,7 @@ Test(prof, on_for_killed, .timeout = 3600)
 	static struct state before;
 	struct victim_plan plan = { .argv = { "@sampled", "2", "100", "eintr" },
 				    .env = "MALLOC_CONF=prof:true,prof_active:false" };
-	const unsigned step = torture_full() ? 1 : 5;
+	const unsigned step = torture_full() ? 1 : 11;
 	unsigned point = 1 + (unsigned)getpid() % step, kills = 0;
 	char pid[16];
 	const char *args[] = { "-p", pid, "--deadline", "20s", "prof", "on", "--for", "1ms", NULL };

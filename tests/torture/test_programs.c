@@ -59,7 +59,7 @@ Test(programs, java, .timeout = LONG_ENOUGH)
 		snprintf(dir, sizeof(dir), "%s", victim_path(""));
 		snprintf(use, sizeof(use), "-XX:+Use%sGC", collectors[i]);
 		snprintf(name, sizeof(name), "java, %s collector", collectors[i]);
-		sessions_with(name, &plan, STATE_THREADS_VARY, torture_rounds(170, 15));
+		sessions_with(name, &plan, STATE_THREADS_VARY, torture_rounds(170, 10));
 	}
 }
 
@@ -67,14 +67,14 @@ Test(programs, go_with_cgo, .timeout = LONG_ENOUGH)
 {
 	const struct victim_plan plan = { .argv = { "@goload" } };
 
-	sessions_with("go with cgo", &plan, STATE_THREADS_VARY, torture_rounds(500, 20));
+	sessions_with("go with cgo", &plan, STATE_THREADS_VARY, torture_rounds(500, 12));
 }
 
 Test(programs, python_with_threads, .timeout = LONG_ENOUGH)
 {
 	const struct victim_plan plan = { .argv = { "python3", "@pyload.py" } };
 
-	sessions_with("python", &plan, STATE_EXACT, torture_rounds(500, 20));
+	sessions_with("python", &plan, STATE_EXACT, torture_rounds(500, 12));
 }
 
 Test(programs, node, .timeout = LONG_ENOUGH)

@@ -15,7 +15,7 @@
 #ifdef __SANITIZE_ADDRESS__
 enum { BRIEF = 12, BRIEF_STEP = 9 };
 #else
-enum { BRIEF = 40, BRIEF_STEP = 3 };
+enum { BRIEF = 24, BRIEF_STEP = 9 };
 #endif
 enum { MOST_POINTS = 2000 };
 

@@ -86,7 +86,7 @@ static double calm(struct client *c)
 	uint64_t ns;
 
 	client_reset(c);
-	sleep_ns(torture_rounds(3000, 300) * 1000000ull);
+	sleep_ns(torture_rounds(3000, 100) * 1000000ull);
 	ns = c->said->longest_ns;
 	client_reset(c);
 	return (double)ns / 1e6;
@@ -155,7 +155,7 @@ Test(servers, redis, .timeout = LONG_ENOUGH)
 	s = (struct subject){ .v = r.v, .name = "redis-server", .commands = redis_commands };
 	s.freedom = STATE_THREADS_VARY;
 	subject_begin(&s);
-	for (unsigned i = torture_rounds(500, 20); i > 0; i--)
+	for (unsigned i = torture_rounds(500, 12); i > 0; i--)
 		subject_session(&s);
 	subject_end(&s);
 	only_jemalloc_has_new_threads(&s);

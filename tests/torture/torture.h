@@ -5,7 +5,7 @@
 
 /*
  * The same tests serve twice: `make torture` runs them at full length, some twenty minutes on two
- * CPUs, and prints their figures; `make test` runs them briefly, in some 75 seconds.
+ * CPUs, and prints their figures; `make test` runs them briefly, in about a minute.
  */
 bool torture_full(void);
 /* How often to do something: full under `make torture`, brief under `make test`. */

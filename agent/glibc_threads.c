@@ -106,13 +106,18 @@ static int find_cache(struct storage *s, const struct threads *list)
 static int find_slots(const struct process *p, struct storage *s, const struct threads *list)
 {
 	uint64_t *tps = calloc(list->n ? list->n : 1, sizeof(*tps));
+	struct pages pages;
 	int rc;
 
 	if (!tps)
 		return -ENOMEM;
 	for (size_t i = 0; i < list->n; i++)
 		tps[i] = list->v[i].tp;
-	s->arena_known = tls_arena_offset(p->t.pid, &s->l, tps, list->n, &s->arena_off) == 0;
+	rc = pages_open(&p->t, &pages);
+	s->arena_known = tls_arena_offset(p->t.pid, rc ? NULL : &pages, &s->l, tps, list->n,
+					  &s->arena_off) == 0;
+	if (!rc)
+		pages_close(&pages);
 	free(tps);
 	rc = find_cache(s, list);
 	s->cache_known = rc == 0;

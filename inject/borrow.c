@@ -44,6 +44,8 @@ int borrow_init(struct borrow *b)
 
 void borrow_free(struct borrow *b)
 {
+	if (b->sp.pages)
+		pages_close(&b->pages);
 	free(b->sp.buf);
 	free(b->saved.xstate);
 	if (b->memfd >= 0)

@@ -31,6 +31,7 @@ struct borrow {
 	unsigned long options; /* PTRACE_O_* beside TRACESYSGOOD, and TRACECLONE while it starts a
 				  proxy */
 	struct safepoint sp;
+	struct pages pages; /* sp.pages, once it is set */
 	struct waited
 		wait; /* of the thread that is to be held next, prepared; then of the one held */
 	/* of the thread that is held */

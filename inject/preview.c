@@ -33,12 +33,17 @@ int preview_threads(const struct target *t, const struct maps *maps, const struc
 	struct code_map *code = NULL;
 	struct unwinder *unwinder = NULL;
 	struct xsave_facts xsave;
+	struct pages pages = { .fd = -1 };
 	struct safepoint s = { .pid = t->pid,
 			       .maps = maps,
 			       .forbid = CODE_ALLOC | CODE_LOADER | CODE_THREADS,
 			       .buf = malloc(SAFEPOINT_BUF) };
 	int rc = s.buf ? xsave_facts_read(&xsave) : -ENOMEM;
 
+	if (pages_open(t, &pages) == 0) {
+		pages.brief = true;
+		s.pages = &pages;
+	}
 	if (rc == 0)
 		rc = code_map_build(mods, &code);
 	if (rc == 0)
@@ -51,6 +56,8 @@ int preview_threads(const struct target *t, const struct maps *maps, const struc
 	}
 	unwinder_free(unwinder);
 	code_map_free(code);
+	if (s.pages)
+		pages_close(&pages);
 	free(s.buf);
 	return rc;
 }

@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "restart.h"
 #include "threads.h"
+#include "touched.h"
 
 #define FRAMES_MAX	 256
 #define FP_XSTATE_MAGIC1 0x46505853U /* in each signal frame's FPU part */
@@ -126,7 +127,7 @@ static int scan_stack(struct safepoint *s, uint64_t sp, unsigned bad, unsigned *
 		size_t len = s->stack_hi - at < SAFEPOINT_BUF ? (size_t)(s->stack_hi - at)
 							      : SAFEPOINT_BUF;
 		const uint64_t *w = (const uint64_t *)(const void *)s->buf;
-		int rc = mem_read(s->pid, at, s->buf, len & ~(size_t)7);
+		int rc = touched_read(s->pages, s->pid, at, s->buf, len & ~(size_t)7);
 
 		if (rc)
 			return rc;

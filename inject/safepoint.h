@@ -8,6 +8,7 @@
 #include "arch/x86_64.h"
 #include "maps.h"
 #include "modules.h"
+#include "pages.h"
 #include "unwind.h"
 
 /*
@@ -20,6 +21,7 @@ struct safepoint {
 	pid_t pid;
 	pid_t tid;
 	const struct maps *maps;
+	const struct pages *pages; /* what was never touched is not read; NULL: it is */
 	const struct code_map *code;
 	struct unwinder *unwinder;
 	unsigned forbid;   /* enum code_kind bits that must not be on the stack */

@@ -278,6 +278,10 @@ static int prepare_borrow(struct session *s, const struct proc_status *st)
 	b->trampoline = s->a.trampoline;
 	b->syscall_ret = s->a.syscall_ret;
 	b->options = st->seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0;
+	if (pages_open(s->t, &b->pages) == 0) {
+		b->pages.brief = true;
+		b->sp.pages = &b->pages;
+	}
 	b->sp.pid = s->t->pid;
 	b->sp.code = s->code;
 	b->sp.unwinder = s->unwinder;

@@ -361,11 +361,11 @@ static void judge(const struct target *t, const struct maps *maps, const struct 
 	}
 }
 
-static void find_arenas(const struct target *t, const struct tls_layout *l, const uint64_t *tps,
-			struct threads *list)
+static void find_arenas(const struct target *t, const struct pages *pages,
+			const struct tls_layout *l, const uint64_t *tps, struct threads *list)
 {
 	uint64_t off = 0;
-	bool known = tls_arena_offset(t->pid, l, tps, list->n, &off) == 0;
+	bool known = tls_arena_offset(t->pid, pages, l, tps, list->n, &off) == 0;
 
 	list->arena_off = known ? off : 0;
 	for (size_t i = 0; i < list->n; i++) {
@@ -421,7 +421,7 @@ int threads_rank(const struct target *t, const struct maps *maps, const struct m
 	if (err)
 		goto out;
 	judge(t, maps, &layout, &finder, list, tps);
-	find_arenas(t, &layout, tps, list);
+	find_arenas(t, &finder.pages, &layout, tps, list);
 	threads_sort(list);
 	tcb_finder_free(&finder);
 out:

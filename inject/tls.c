@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "touched.h"
 #include "tcb.h"
 
 #define VOTERS 64U /* threads that are asked which word it is */
@@ -239,9 +240,16 @@ bool tls_is_arena(uint64_t v, uint64_t rw_lo, uint64_t rw_hi, tls_read_fn read, 
 	return false;
 }
 
+struct space {
+	pid_t pid;
+	const struct pages *pages;
+};
+
 static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
 {
-	return mem_read(*(const pid_t *)ctx, addr, buf, len);
+	const struct space *s = ctx;
+
+	return touched_read(s->pages, s->pid, addr, buf, len);
 }
 
 /* The word with the most votes; -ENOENT for none or a tie. */
@@ -262,9 +270,10 @@ static int elect(const unsigned *votes, size_t n, size_t *winner)
 	return best && !tie ? 0 : -ENOENT;
 }
 
-int tls_arena_offset(pid_t pid, const struct tls_layout *l, const uint64_t *tps, size_t n,
-		     uint64_t *out)
+int tls_arena_offset(pid_t pid, const struct pages *pages, const struct tls_layout *l,
+		     const uint64_t *tps, size_t n, uint64_t *out)
 {
+	struct space space = { pid, pages };
 	unsigned votes[WORDS] = { 0 };
 	size_t words = l->block_len / sizeof(uint64_t), winner = 0;
 	unsigned asked = 0;
@@ -279,7 +288,7 @@ int tls_arena_offset(pid_t pid, const struct tls_layout *l, const uint64_t *tps,
 			continue;
 		asked++;
 		for (size_t w = 0; w < words; w++)
-			votes[w] += tls_is_arena(block[w], l->rw_lo, l->rw_hi, read_target, &pid);
+			votes[w] += tls_is_arena(block[w], l->rw_lo, l->rw_hi, read_target, &space);
 	}
 	if (elect(votes, words, &winner))
 		return -ENOENT;

@@ -12,6 +12,7 @@
 
 #include "../../inject/mem.h"
 #include "../../inject/peek.h"
+#include "../../inject/touched.h"
 #include "child.h"
 
 #define PAGE  ((size_t)PAGES_SIZE)
@@ -138,6 +139,30 @@ Test(pages, both_ways_of_asking_agree)
 	cr_expect_eq(flags[1], kernel_has_zero_page() ? PAGE_PRESENT | PAGE_ZERO : PAGE_PRESENT);
 	if (!scan)
 		cr_skip_test("this kernel has no PAGEMAP_SCAN");
+	end_scene(&s);
+}
+
+/* The words are as they were written, zeros where nothing was, and reading has left it at that. */
+Test(pages, what_was_never_touched_stays_so)
+{
+	static unsigned char got[PAGES * PAGE];
+	const struct pages none = { .fd = -1 };
+	struct scene s;
+
+	setup_scene(&s);
+	cr_assert_eq(touched_read(&s.pages, s.pid, s.at + 8, got, sizeof(got) - 16), 0);
+	for (size_t i = 0; i < PAGES; i++) {
+		unsigned char want = i < 10 || (i >= 100 && i < 200) ? (unsigned char)(i + 1) : 0;
+
+		cr_expect_eq(got[i * PAGE], want, "page %zu", i);
+		cr_expect_eq(got[i * PAGE + PAGE - 17], want, "page %zu", i);
+	}
+	check_flags(&s);
+	cr_expect_eq(touched_read(&s.pages, s.pid, UINT64_MAX - 8, got, 16), -EFAULT);
+	cr_expect_eq(touched_read(&none, s.pid, s.at, got, 8), 0);
+	cr_expect_eq(got[0], 1);
+	cr_expect_eq(touched_read(NULL, s.pid, s.at + 5 * PAGE, got, 8), 0);
+	cr_expect_eq(got[0], 6);
 	end_scene(&s);
 }
 

@@ -13,10 +13,12 @@
 #include "glibc_mmapped.h"
 #include "golang.h"
 #include "hotspot.h"
+#include "jemalloc_extents.h"
 #include "owners_glibc.h"
 
 #define SMALL	    ((uint64_t)256 << 10) /* the loader's own allocations are not larger */
-#define PTHREAD_LEN 2304U		  /* struct pthread */
+#define PLACES_MAX  32	  /* mappings whose place in a tree is looked up for each other one */
+#define PTHREAD_LEN 2304U /* struct pthread */
 
 int claim_range(struct claimer *b, enum claim_class class, const struct claim *c)
 {
@@ -220,6 +222,73 @@ static int claim_blocks(struct claimer *b, const struct owners *o)
 						   .id = -1 });
 	glibc_mmapped_free(&found);
 	free(place);
+	return err;
+}
+
+/* ---- a jemalloc beside the allocator that owns malloc */
+
+/*
+ * A mapping that begins and ends with an extent; and one that holds a part of the tree, which the
+ * kernel may have merged with extents beside it. Others of jemalloc's own data stay unclaimed.
+ */
+static enum basis extents_basis(const struct jemalloc_extents *x, const struct span *place,
+				size_t n, const struct span *s)
+{
+	if (jemalloc_extents_has(x, s->start) && jemalloc_extents_has(x, s->end - 1))
+		return BASIS_READ;
+	for (size_t i = 0; i < n && i < PLACES_MAX; i++) {
+		uint64_t at = jemalloc_extents_entry(x, place[i].start);
+
+		if (at >= s->start && at < s->end)
+			return BASIS_SHAPE;
+	}
+	return BASIS_REST; /* not known to be its */
+}
+
+static int claim_extents(struct claimer *b, const struct jemalloc_extents *x,
+			 const struct owners *o)
+{
+	struct span *place;
+	size_t n;
+	int err = free_places(o, &place, &n);
+
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < n; i++) {
+		struct claim c = { .start = place[i].start,
+				   .end = place[i].end,
+				   .owner = OWNER_JEMALLOC,
+				   .basis = extents_basis(x, place, n, &place[i]),
+				   .kind = "",
+				   .id = -1 };
+
+		if (c.basis != BASIS_REST)
+			err = owner_claim(&b->m->facts, CLAIM_ALLOCATOR, &c);
+	}
+	free(place);
+	return err;
+}
+
+/* Of one that owns malloc it is what is left (decide_rest). */
+int claim_jemalloc(struct claimer *b)
+{
+	const struct allocators *all = &b->p->allocs;
+	struct jemalloc_extents x;
+	struct owners o;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < all->n; i++) {
+		const struct allocator *a = &all->v[i];
+
+		if (a->ops != &jemalloc_ops || !a->in_use || a->owns_malloc ||
+		    jemalloc_extents_find(a, reader_of(b), &x))
+			continue;
+		err = owners_assign(&b->m->smaps, &b->m->facts, &o);
+		if (err)
+			return err;
+		err = claim_extents(b, &x, &o);
+		owners_free(&o);
+	}
 	return err;
 }
 

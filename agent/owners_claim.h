@@ -34,6 +34,8 @@ HM_MUST_CHECK int claim_stacks(struct claimer *b, struct diag *d);
 /* Its own list of arenas, and what the maps show beside that: of two claims of one heap the one
  * that knows its number counts. */
 HM_MUST_CHECK int claim_arenas(struct claimer *b);
+/* Extents of a jemalloc that does not own malloc: after all but the next. */
+HM_MUST_CHECK int claim_jemalloc(struct claimer *b);
 /* Blocks with a mapping of their own are looked for in what is nobody else's: after all others. */
 HM_MUST_CHECK int claim_mmapped(struct claimer *b);
 /* Go's and Java's; sets b->go and b->jvm. */

@@ -143,6 +143,8 @@ static int claim_all(struct claimer *b, struct diag *d)
 	}
 	b->m->facts.go = b->go;
 	if (!err)
+		err = claim_jemalloc(b);
+	if (!err)
 		err = claim_mmapped(b);
 	return err;
 }

@@ -37,7 +37,7 @@ const char *allocator_reach_name(enum allocator_reach r)
 	static const char *const names[] = {
 		[ALLOCATOR_CALLABLE] = "callable", [ALLOCATOR_NO_SYMBOL] = "no-symbol",
 		[ALLOCATOR_NO_CODE] = "no-code",   [ALLOCATOR_NOTHING_ELSE] = "nothing-else",
-		[ALLOCATOR_STRANGE] = "strange",
+		[ALLOCATOR_STRANGE] = "strange",   [ALLOCATOR_APART] = "other-namespace",
 	};
 
 	return (unsigned)r < sizeof(names) / sizeof(names[0]) ? names[r] : "";
@@ -150,6 +150,12 @@ static void put(struct allocators *out, struct allocator *a)
 	out->v[out->n - 1] = *a;
 }
 
+/* Loaded by dlmopen: none of the program's own libraries (before 2.35 glibc lists only these). */
+static bool is_apart(const struct process *p, const struct module *mod)
+{
+	return p->mods.link_order && mod >= p->mods.v + p->mods.base;
+}
+
 static void find_in_module(const struct process *p, const struct module *mod,
 			   struct allocator_search *s, struct allocators *out)
 {
@@ -163,6 +169,8 @@ static void find_in_module(const struct process *p, const struct module *mod,
 						   .linkage = linkage_of(mod) };
 		n = kinds[k]->detect(p, mod, s, v, MAX_OF_A_KIND);
 		for (size_t i = 0; i < n; i++) {
+			if (v[i].reach == ALLOCATOR_CALLABLE && is_apart(p, mod))
+				v[i].reach = ALLOCATOR_APART;
 			v[i].owns_malloc |= mod == s->owner && !*v[i].prefix;
 			v[i].owns_malloc &= !has_owner(out);
 			v[i].in_use |= v[i].owns_malloc || *v[i].prefix;
@@ -277,7 +285,8 @@ static void find_reached(const struct process *p, struct allocators *out)
 	for (size_t i = 0; i < out->n; i++) {
 		struct allocator *a = &out->v[i];
 
-		if (!a->in_use && !*a->prefix && a->reach <= ALLOCATOR_NO_SYMBOL)
+		if (!a->in_use && !*a->prefix &&
+		    (a->reach <= ALLOCATOR_NO_SYMBOL || a->reach == ALLOCATOR_APART))
 			a->in_use = is_reached(p, a, &budget);
 	}
 }

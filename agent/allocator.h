@@ -62,6 +62,7 @@ enum allocator_reach {
 	ALLOCATOR_NO_CODE,	/* its symbols lead to what is no code of its file */
 	ALLOCATOR_NOTHING_ELSE, /* nothing but its symbols is what it should be */
 	ALLOCATOR_STRANGE,	/* by names that a thread's backtrace is not looked through for */
+	ALLOCATOR_APART,	/* in another namespace of the dynamic linker (dlmopen) */
 };
 
 struct allocator {

@@ -42,6 +42,15 @@ int jemalloc_unreachable(const struct allocator *a, struct diag *d)
 			"jemalloc%s%s is in %s, by names that begin with %s: a thread that is "
 			"inside of it would not be recognised",
 			a->version[0] ? " " : "", a->version, a->file, a->prefix);
+	/* Its keys of thread-specific data are those of a second libc: where the first one ends a
+	 * thread that has called it, it would end what it does not know. */
+	if (a->reach == ALLOCATOR_APART)
+		return diag_fail(
+			d, -ENOENT, HM_UNSUPPORTED, "other-namespace",
+			"only the program itself can ask it: `maps` shows what it has from outside",
+			"jemalloc%s%s in %s has a libc of its own (dlmopen): a thread that is not "
+			"of that one must not call it",
+			a->version[0] ? " " : "", a->version, a->file);
 	if (a->reach != ALLOCATOR_NO_SYMBOL)
 		return not_it(a, d);
 	if (a->mod)

@@ -312,7 +312,7 @@ static const struct field allocator_fields[] = {
 	PLAIN(TEXT, allocator, prefix),
 	PLAIN(BOOL, allocator, owns_malloc),
 	PLAIN(BOOL, allocator, in_use),
-	{ .name = "reach", .kind = FIELD_ENUM, AT(allocator, reach), .max = ALLOCATOR_STRANGE + 1, .word = reach_word },
+	{ .name = "reach", .kind = FIELD_ENUM, AT(allocator, reach), .max = ALLOCATOR_APART + 1, .word = reach_word },
 	WORD(allocator, linkage, linkage_word, LINK_STATIC),
 	END,
 };

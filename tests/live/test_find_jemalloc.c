@@ -35,6 +35,7 @@ struct find_case {
 	struct expected found[FOUND_MAX]; /* in their order, until one without a name */
 	int check;			  /* its exit code */
 	int trimmed;			  /* so many jemallocs give back what it has kept */
+	const char *unasked;		  /* why one cannot be called; NULL: no symbols */
 };
 
 static const struct find_case cases[] = {
@@ -93,11 +94,15 @@ static const struct find_case cases[] = {
 	  .found = { { "glibc", "dynamic", "", true, true, true, LIBC },
 		     { "jemalloc", "static", "", false, true, true, "/jem-plain.so" } },
 	  .trimmed = 1 },
-	/* in a namespace of its own, with a libc of its own */
+	/* in a namespace of its own, with a libc of its own: no thread of ours may call it */
 	{ .plan = { .argv = { "@jem-host", "apart", "@jem-plain.so" }, .env = ROOM },
+	  .unasked = "other-namespace",
 	  .found = { { "glibc", "dynamic", "", true, true, true, LIBC },
-		     { "jemalloc", "static", "", false, true, true, "/jem-plain.so" } },
-	  .trimmed = 1 },
+		     { "jemalloc", "static", "", false, true, false, "/jem-plain.so" } } },
+	{ .plan = { .argv = { "@jem-host", "apart", "@jem-hidden.so" }, .env = ROOM },
+	  .unasked = "other-namespace",
+	  .found = { { "glibc", "dynamic", "", true, true, true, LIBC },
+		     { "jemalloc", "static", "_rjem_", false, true, false, "/jem-hidden.so" } } },
 	{ .plan = { .argv = { "@jem-host", "@jem-plain.so" }, .env = ROOM },
 	  .found = { { "glibc", "dynamic", "", true, true, true, LIBC },
 		     { "jemalloc", "static", "", false, false, true, "/jem-plain.so" } } },
@@ -148,7 +153,8 @@ static void check_found(const struct victim *v, const struct find_case *f)
 		cr_assert_gt(json_array_size(list), n, "%s", r.out);
 		check_one(json_array_get(list, n), &f->found[n], r.out);
 		if (f->found[n].in_use && !f->found[n].callable)
-			cr_assert(json_warned(o, "no-mallctl"), "%s", r.out);
+			cr_assert(json_warned(o, f->unasked ? f->unasked : "no-mallctl"), "%s",
+				  r.out);
 	}
 	cr_assert_eq(json_array_size(list), n, "%s", r.out);
 	json_decref(o);
@@ -191,7 +197,50 @@ Test(find_jemalloc, wherever_it_is, .timeout = 300)
 		check_found(&v, &cases[i]);
 		if (cases[i].trimmed)
 			check_trimmed(&v, &cases[i]);
+		else if (cases[i].unasked)
+			run_ok(v.pid, "trim", NULL);
 		state_same(&v, &state, STATE_EXACT);
+		victim_stop(&v);
+	}
+}
+
+/* ---- whose memory it is */
+
+/* Beside glibc, which owns malloc: by its own tree of extents, without a call. */
+Test(find_jemalloc, its_mappings_are_known, .timeout = 120)
+{
+	static const struct {
+		struct victim_plan plan;
+		int heaps; /* so many of 64 MiB, of which a part may have been given back */
+	} plans[] = {
+		{ { .argv = { "@jem-rust" } }, 1 },
+		{ { .argv = { "@jem-host", "@jem-hidden.so", "@jem-exported.so" }, .env = ROOM },
+		  2 },
+	};
+
+	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+		long long own = 0, nobodys = 0;
+		struct victim v;
+		struct run r;
+		json_t *o, *row;
+		size_t k;
+
+		victim_start(&v, &plans[i].plan);
+		run(&r, v.pid, "--json", "--passive", "maps", NULL);
+		run_expect(&r, 0);
+		o = run_json(&r, 0, v.pid, "maps");
+		json_array_foreach(json_at(o, "result.rows"), k, row)
+		{
+			bool its = strcmp(json_text(row, "owner"), "jemalloc") == 0;
+
+			own += its ? json_int(row, "mapped_bytes") : 0;
+			if (strcmp(json_text(row, "owner"), "unclaimed") == 0)
+				nobodys += json_int(row, "mapped_bytes");
+		}
+		cr_assert_geq(own, plans[i].heaps * 64 * MIB, "%s", r.out);
+		cr_assert_leq(nobodys, 16 * MIB, "%s", r.out);
+		json_decref(o);
+		run_free(&r);
 		victim_stop(&v);
 	}
 }

@@ -51,6 +51,7 @@ Test(jemalloc_detect, says_why_it_cannot_be_called)
 		{ ALLOCATOR_NOTHING_ELSE, "not-jemalloc", "nothing else of jemalloc's",
 		  "cannot be trusted" },
 		{ ALLOCATOR_STRANGE, "unknown-prefix", "begin with x_", "_rjem_" },
+		{ ALLOCATOR_APART, "other-namespace", "has a libc of its own", "`maps`" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -62,7 +62,7 @@ bool purge_outlook(struct context *c, const struct allocator *jemalloc, long ind
 {
 	char sum[SIZE_TEXT], d_text[SIZE_TEXT], m_text[SIZE_TEXT];
 	struct jemalloc_arenas own;
-	const struct jemalloc_arenas *all;
+	const struct jemalloc_arenas *all = &own;
 	int64_t dirty = 0, muzzy = 0;
 	struct diag d;
 	bool known;

@@ -43,15 +43,21 @@ int check_purge(const struct args *a, struct diag *d)
 	return arena_parse(a->argc ? a->argv[0] : NULL, &index, d);
 }
 
+static const struct jemalloc_arena *find_arena(const struct jemalloc_arenas *all, long index)
+{
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].index == index)
+			return &all->v[i];
+	return NULL;
+}
+
 /* Of one arena, or of all that are there. */
 static bool unused_pages(const struct jemalloc_arenas *all, long index, int64_t *dirty,
 			 int64_t *muzzy)
 {
-	const struct jemalloc_arena *a = index == JEMALLOC_ALL ? &all->total : NULL;
+	const struct jemalloc_arena *a =
+		index == JEMALLOC_ALL ? &all->total : find_arena(all, index);
 
-	for (size_t i = 0; !a && i < all->n; i++)
-		if (all->v[i].index == index)
-			a = &all->v[i];
 	/* muzzy is younger than dirty */
 	*muzzy = 0;
 	(void)(a && jemalloc_figure(a, JEM_MUZZY, muzzy));
@@ -62,7 +68,7 @@ bool purge_outlook(struct context *c, const struct allocator *jemalloc, long ind
 {
 	char sum[SIZE_TEXT], d_text[SIZE_TEXT], m_text[SIZE_TEXT];
 	struct jemalloc_arenas own;
-	const struct jemalloc_arenas *all = &own;
+	const struct jemalloc_arenas *all;
 	int64_t dirty = 0, muzzy = 0;
 	struct diag d;
 	bool known;

@@ -410,8 +410,9 @@ Test(allocators, mimalloc_thread_by_thread, .timeout = 120)
 	for (size_t i = 0; i < n; i++)
 		if (tid[i] != v.pid)
 			cr_assert_geq(trim_on(&v, tid[i]), 30 * MIB);
+	/* of 150 MiB; what has been free for less than MIMALLOC_DECOMMIT_DELAY may stay */
 	o = ask(&v, "diagnose", NULL, NULL);
-	cr_assert_leq(json_int(row_of(o, "mimalloc"), "resident_bytes"), 4 * MIB);
+	cr_assert_leq(json_int(row_of(o, "mimalloc"), "resident_bytes"), 16 * MIB);
 	json_decref(o);
 	victim_stop(&v);
 }

@@ -561,7 +561,7 @@ static void on_a_busy_thread(const struct victim_plan *plan, size_t threads, int
 
 	victim_start(&v, plan);
 	cr_assert_eq(proc_tids(v.pid, tid, 8), threads);
-	cr_assert_eq(trims(&v, tid[threads - 1], times), times);
+	cr_assert_eq(trims(&v, tid[threads - 1], times), (size_t)times);
 	victim_check(&v);
 	victim_stop(&v);
 }

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +159,21 @@ void victim_start(struct victim *v, const struct victim_plan *plan)
 	read_some(v->err, more, sizeof(more), 0);
 	cr_assert_str_eq(line, "ready\n", "%s did not start: \"%s\" \"%s\"", plan->argv[0], line,
 			 more);
+}
+
+bool victim_can_run(const char *name)
+{
+	char *argv[] = { (char *)(uintptr_t)name, NULL };
+	pid_t pid;
+	int err = posix_spawn(&pid, victim_path(name), NULL, NULL, argv, NULL);
+
+	if (err) {
+		cr_assert_eq(err, ENOEXEC, "%s: %s", name, strerror(err));
+		return false;
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return true;
 }
 
 void victim_start_named(struct victim *v, const char *name, const char *arg1, const char *arg2)

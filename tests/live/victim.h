@@ -27,6 +27,9 @@ struct victim_plan {
 void victim_start(struct victim *v, const struct victim_plan *plan);
 /* The plain case: a program of the victims directory with at most two arguments (may be NULL). */
 void victim_start_named(struct victim *v, const char *name, const char *arg1, const char *arg2);
+/* Does this kernel start programs of that one's kind (32 bits: CONFIG_IA32_EMULATION,
+ * ia32_emulation=)? */
+bool victim_can_run(const char *name);
 /* Is there, not stopped, not a zombie, and has said nothing since it was ready. */
 void victim_check(struct victim *v);
 /* victim_check, then closes its standard input and requires exit 0 and not a word on the way. */

@@ -147,17 +147,20 @@ Test(survive, sessions_leave_nothing_in_a_static_program)
  */
 Test(survive, an_arena_is_not_made_in_haste, .timeout = 120)
 {
-	char dir[] = "/tmp/survive-XXXXXX", fifo[64];
+	const char *root = getenv("VICTIM_ROOT");
+	char dir[256], fifo[300];
 	struct heap_size before, after;
 	struct victim v;
 	struct run r;
 	int fd, status;
 	pid_t waker;
 
+	root = root ? root : "";
+	snprintf(dir, sizeof(dir), "%s/tmp/survive-XXXXXX", root);
 	cr_assert_not_null(mkdtemp(dir));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
 	cr_assert_eq(mkfifo(fifo, 0600), 0);
-	victim_start_named(&v, "vforks", fifo, NULL);
+	victim_start_named(&v, "vforks", fifo + strlen(root), NULL);
 	fd = open(fifo, O_WRONLY | O_CLOEXEC);
 	before = heap_size(v.pid);
 	cr_assert_eq(before.arenas, 1);

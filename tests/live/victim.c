@@ -167,6 +167,9 @@ bool victim_can_run(const char *name)
 	pid_t pid;
 	int err = posix_spawn(&pid, victim_path(name), NULL, NULL, argv, NULL);
 
+	/* of those that are not there victim_start says so */
+	if (err == ENOENT)
+		return true;
 	if (err) {
 		cr_assert_eq(err, ENOEXEC, "%s: %s", name, strerror(err));
 		return false;

@@ -295,6 +295,37 @@ static int exact_refusal(const struct context *c, const char *name, int err, str
 	return jemalloc_refused(a, name, true, EPERM, d);
 }
 
+/*
+ * thread.* is about the thread that asks. That is one of ours, or with direct calls one of the
+ * application's: there a change would stay, and nobody means that who has not named the thread.
+ */
+static int check_caller(struct context *c, const struct ctl_name *row, const char *name, bool write,
+			struct reply *r, struct diag *d)
+{
+	bool direct;
+	int err;
+
+	if (!row->acts_on_caller)
+		return 0;
+	err = process_session(c->process, d);
+	if (err)
+		return err;
+	direct = strcmp(session_via(c->process->session), "direct") == 0;
+	if (direct && write && !c->set.thread)
+		return diag_fail(d, -EPERM, HM_UNSAFE, "acts-on-caller",
+				 "where that is meant, name it: --via direct --thread TID",
+				 "%s would be changed for the application's own thread, which the "
+				 "call is made on",
+				 name);
+	reply_warn(c, r, "acts-on-caller",
+		   direct ? "%s is about the thread that asks: one of the application's, as the "
+			    "call is direct"
+			  : "%s is about the thread that asks: heapmedic's own, not one of the "
+			    "application's",
+		   name);
+	return 0;
+}
+
 static int one_name(struct context *c, const struct args *a, struct reply *r, struct diag *d)
 {
 	const char *name = a->argv[0];
@@ -325,15 +356,13 @@ static int one_name(struct context *c, const struct args *a, struct reply *r, st
 		return plan(c, r, row, name, write ? &value : NULL);
 	if (is_sweep(&path))
 		return sweep(c, r, jemalloc, &path, name, write ? &value : NULL, d);
+	err = check_caller(c, row, name, write, r, d);
+	if (err)
+		return err;
 	err = jemalloc_ctl_at(c->process, jemalloc, name, row, write ? &value : NULL,
 			      row->type == CTL_VOID ? NULL : &old, &now, &fresh, false, d);
 	if (err)
 		return err;
-	if (row->acts_on_caller)
-		reply_warn(c, r, "acts-on-caller",
-			   "%s is about the thread that asks: heapmedic's own, not one of the "
-			   "application's",
-			   name);
 	if (write)
 		answer_write(c, r, row, name, &old, now.type == CTL_VOID ? &value : &now);
 	else

@@ -775,6 +775,14 @@ Test(jemalloc, one_thread, .timeout = 120)
 	o = ask(v.pid, "purge", 0, NULL, NULL, NULL);
 	cr_assert_str_eq(json_text(o, "result.via"), "direct");
 	json_decref(o);
+	/* what is about the caller is about the program's own thread then */
+	o = ask(v.pid, "mallctl", 6, "thread.arena", "0", NULL);
+	cr_assert_str_eq(json_text(o, "error.code"), "acts-on-caller");
+	json_decref(o);
+	o = ask(v.pid, "mallctl", 0, "thread.arena", NULL, NULL);
+	cr_assert_str_eq(json_text(o, "warnings.0.code"), "acts-on-caller");
+	cr_assert_not_null(strstr(json_text(o, "warnings.0.text"), "one of the application's"));
+	json_decref(o);
 	state_same(&v, &state, STATE_EXACT);
 	victim_stop(&v);
 }

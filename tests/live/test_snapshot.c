@@ -233,9 +233,25 @@ Test(snapshot, retained, .timeout = 300)
 	check_victim("retained", "4");
 }
 
+/* One that allocates all the time stands still for this. */
+static void check_stopped(const char *name)
+{
+	struct victim v;
+	struct place p;
+
+	place_make(&p);
+	victim_start_named(&v, name, NULL, NULL);
+	kill(v.pid, SIGSTOP);
+	proc_wait_state(v.pid, "T");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		check_command(&v, p.a, commands[i]);
+	victim_kill(&v);
+	place_end(&p);
+}
+
 Test(snapshot, eight, .timeout = 300)
 {
-	check_victim("eight", NULL);
+	check_stopped("eight");
 }
 
 Test(snapshot, cached, .timeout = 300)
@@ -249,20 +265,9 @@ Test(snapshot, nolibc, .timeout = 300)
 	check_victim("nolibc", NULL);
 }
 
-/* It allocates all the time, and stands still for this. */
 Test(snapshot, musl, .timeout = 300)
 {
-	struct victim v;
-	struct place p;
-
-	place_make(&p);
-	victim_start_named(&v, "musl", NULL, NULL);
-	kill(v.pid, SIGSTOP);
-	proc_wait_state(v.pid, "T");
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		check_command(&v, p.a, commands[i]);
-	victim_kill(&v);
-	place_end(&p);
+	check_stopped("musl");
 }
 
 /* Not asked: each call is one more thread that allocates, and changes what is answered. */

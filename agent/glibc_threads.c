@@ -103,21 +103,17 @@ static int find_cache(struct storage *s, const struct threads *list)
 	return rc;
 }
 
-static int find_slots(const struct process *p, struct storage *s, const struct threads *list)
+static int find_slots(struct storage *s, const struct threads *list)
 {
 	uint64_t *tps = calloc(list->n ? list->n : 1, sizeof(*tps));
-	struct pages pages;
+	const struct reader *r = s->v->r;
 	int rc;
 
 	if (!tps)
 		return -ENOMEM;
 	for (size_t i = 0; i < list->n; i++)
 		tps[i] = list->v[i].tp;
-	rc = pages_open(&p->t, &pages);
-	s->arena_known = tls_arena_offset(p->t.pid, rc ? NULL : &pages, &s->l, tps, list->n,
-					  &s->arena_off) == 0;
-	if (!rc)
-		pages_close(&pages);
+	s->arena_known = tls_arena_offset(&s->l, tps, list->n, r->read, r->ctx, &s->arena_off) == 0;
 	free(tps);
 	rc = find_cache(s, list);
 	s->cache_known = rc == 0;
@@ -181,7 +177,7 @@ static int read_all(const struct process *p, const struct glibc_view *v, const s
 	int rc;
 
 	tls_layout_read(p->t.pid, &p->mods, &s.l);
-	rc = find_slots(p, &s, list);
+	rc = find_slots(&s, list);
 	if (rc)
 		return rc;
 	rc = glibc_ring_read(v, &s.ring, &f);

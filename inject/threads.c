@@ -18,6 +18,7 @@
 #include "tcb.h"
 #include "timeout.h"
 #include "tls.h"
+#include "touched.h"
 
 /* Below this no signal frame fits on any x86-64 machine; what is needed exactly is known when the
  * thread is held. */
@@ -361,11 +362,24 @@ static void judge(const struct target *t, const struct maps *maps, const struct 
 	}
 }
 
+struct space {
+	pid_t pid;
+	const struct pages *pages;
+};
+
+static int read_space(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	const struct space *s = ctx;
+
+	return touched_read(s->pages, s->pid, addr, buf, len);
+}
+
 static void find_arenas(const struct target *t, const struct pages *pages,
 			const struct tls_layout *l, const uint64_t *tps, struct threads *list)
 {
 	uint64_t off = 0;
-	bool known = tls_arena_offset(t->pid, pages, l, tps, list->n, &off) == 0;
+	struct space space = { t->pid, pages };
+	bool known = tls_arena_offset(l, tps, list->n, read_space, &space, &off) == 0;
 
 	list->arena_off = known ? off : 0;
 	for (size_t i = 0; i < list->n; i++) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "mem.h"
-#include "touched.h"
 #include "tcb.h"
 
 #define VOTERS 64U /* threads that are asked which word it is */
@@ -240,18 +239,6 @@ bool tls_is_arena(uint64_t v, uint64_t rw_lo, uint64_t rw_hi, tls_read_fn read, 
 	return false;
 }
 
-struct space {
-	pid_t pid;
-	const struct pages *pages;
-};
-
-static int read_target(void *ctx, uint64_t addr, void *buf, size_t len)
-{
-	const struct space *s = ctx;
-
-	return touched_read(s->pages, s->pid, addr, buf, len);
-}
-
 /* The word with the most votes; -ENOENT for none or a tie. */
 static int elect(const unsigned *votes, size_t n, size_t *winner)
 {
@@ -270,10 +257,9 @@ static int elect(const unsigned *votes, size_t n, size_t *winner)
 	return best && !tie ? 0 : -ENOENT;
 }
 
-int tls_arena_offset(pid_t pid, const struct pages *pages, const struct tls_layout *l,
-		     const uint64_t *tps, size_t n, uint64_t *out)
+int tls_arena_offset(const struct tls_layout *l, const uint64_t *tps, size_t n, tls_read_fn read,
+		     void *ctx, uint64_t *out)
 {
-	struct space space = { pid, pages };
 	unsigned votes[WORDS] = { 0 };
 	size_t words = l->block_len / sizeof(uint64_t), winner = 0;
 	unsigned asked = 0;
@@ -283,12 +269,11 @@ int tls_arena_offset(pid_t pid, const struct pages *pages, const struct tls_layo
 	for (size_t i = 0; i < n && asked < VOTERS; i++) {
 		uint64_t block[WORDS];
 
-		if (!tps[i] ||
-		    mem_read(pid, tps[i] - l->block_off, block, words * sizeof(block[0])))
+		if (!tps[i] || read(ctx, tps[i] - l->block_off, block, words * sizeof(block[0])))
 			continue;
 		asked++;
 		for (size_t w = 0; w < words; w++)
-			votes[w] += tls_is_arena(block[w], l->rw_lo, l->rw_hi, read_target, &space);
+			votes[w] += tls_is_arena(block[w], l->rw_lo, l->rw_hi, read, ctx);
 	}
 	if (elect(votes, words, &winner))
 		return -ENOENT;

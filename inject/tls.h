@@ -8,7 +8,6 @@
 
 #include "maps.h"
 #include "modules.h"
-#include "pages.h"
 
 /*
  * glibc's thread_arena: the thread-local pointer to the arena that a thread allocates from, NULL
@@ -46,9 +45,8 @@ bool tls_is_arena(uint64_t v, uint64_t rw_lo, uint64_t rw_hi, tls_read_fn read, 
 
 /*
  * Byte offset of thread_arena from the thread pointer, downwards (address = tp - *out), by a vote
- * over the threads. What no thread has touched (pages) is not read. -ENOENT if no word qualifies or
- * two do equally.
+ * over the threads. Pure but for read. -ENOENT if no word qualifies or two do equally.
  */
-HM_MUST_CHECK int tls_arena_offset(pid_t pid, const struct pages *pages, const struct tls_layout *l,
-				   const uint64_t *tps, size_t n, uint64_t *out);
+HM_MUST_CHECK int tls_arena_offset(const struct tls_layout *l, const uint64_t *tps, size_t n,
+				   tls_read_fn read, void *ctx, uint64_t *out);
 #endif

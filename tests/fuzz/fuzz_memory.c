@@ -63,7 +63,7 @@ static void arenas(uint64_t at, uint32_t len)
 
 	tls_is_arena(at, l.rw_lo, l.rw_hi, read_memory, NULL);
 	tls_is_arena(at, 0, 0, read_memory, NULL);
-	if (tls_arena_offset(FUZZ_PID, NULL, &l, tps, 4, &off) == 0)
+	if (tls_arena_offset(&l, tps, 4, read_memory, NULL, &off) == 0)
 		FUZZ_CHECK(off % 8 == 0 && off <= 4096 && off > 0);
 }
 

@@ -147,6 +147,11 @@ static void with_threads(void *arg)
 	child_sleep(NULL);
 }
 
+static int read_child(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	return mem_read(*(const pid_t *)ctx, addr, buf, len);
+}
+
 Test(tls, thread_arena_of_a_child)
 {
 	struct shared *s = child_shared(sizeof(*s));
@@ -158,7 +163,7 @@ Test(tls, thread_arena_of_a_child)
 		cr_skip_test("this libc does not export _thread_db_link_map_l_tls_offset");
 	pid = child_start(with_threads, s);
 	cr_assert(child_reach_value(&s->ready, THREADS));
-	cr_assert_eq(tls_arena_offset(pid, NULL, &l, s->tp, THREADS + 1, &off), 0);
+	cr_assert_eq(tls_arena_offset(&l, s->tp, THREADS + 1, read_child, &pid, &off), 0);
 	cr_assert(off > 0 && off <= l.block_off);
 	for (unsigned i = 0; i <= THREADS; i++) {
 		uint64_t v = 1;
@@ -167,10 +172,10 @@ Test(tls, thread_arena_of_a_child)
 		cr_assert_eq(v != 0, i <= THREADS / 2, "thread %u: %lx", i, (unsigned long)v);
 	}
 	/* only threads that have none: nothing to go by, and no guess */
-	cr_assert_eq(tls_arena_offset(pid, NULL, &l, s->tp + THREADS - 1, 2, &off), -ENOENT);
-	cr_assert_eq(tls_arena_offset(pid, NULL, &l, none, 2, &off), -ENOENT);
+	cr_assert_eq(tls_arena_offset(&l, s->tp + THREADS - 1, 2, read_child, &pid, &off), -ENOENT);
+	cr_assert_eq(tls_arena_offset(&l, none, 2, read_child, &pid, &off), -ENOENT);
 	l.block_off = 0;
-	cr_assert_eq(tls_arena_offset(pid, NULL, &l, s->tp, THREADS + 1, &off), -ENOENT);
+	cr_assert_eq(tls_arena_offset(&l, s->tp, THREADS + 1, read_child, &pid, &off), -ENOENT);
 	child_end(pid);
 }
 

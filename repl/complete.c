@@ -378,20 +378,28 @@ static size_t inner_command(const struct command *row, char **before, size_t n)
 	return 0;
 }
 
+/* Passes the commands that another follows. True: the name of that other is still to be typed. */
+static bool pass_prefixes(char ***before, size_t *n, const struct command **row)
+{
+	size_t inner;
+
+	*row = command_find(**before);
+	while ((inner = inner_command(*row, *before, *n)) && inner < *n) {
+		*before += inner;
+		*n -= inner;
+		*row = command_find(**before);
+	}
+	return inner != 0;
+}
+
 static void complete_command(struct matches *m, char **before, size_t n,
 			     const struct complete_env *env, int *files)
 {
-	const struct command *row = command_find(before[0]);
-	size_t words = 0, inner = inner_command(row, before, n);
+	const struct command *row;
 	const char *value;
+	size_t words = 0;
 
-	while (inner && inner < n) {
-		before += inner;
-		n -= inner;
-		row = command_find(before[0]);
-		inner = inner_command(row, before, n);
-	}
-	if (inner) {
+	if (pass_prefixes(&before, &n, &row)) {
 		offer_commands(m);
 		return;
 	}
@@ -410,17 +418,12 @@ static void complete_command(struct matches *m, char **before, size_t n,
 
 enum completion complete_about(const char *line, size_t cursor)
 {
-	char buf[1024], *before[MAX_BEFORE];
-	size_t start,
-		n = grammar_before(line, cursor, buf, sizeof(buf), before, MAX_BEFORE, &start);
-	const struct command *row = n ? command_find(before[0]) : NULL;
-	size_t inner;
+	char buf[1024], *words[MAX_BEFORE], **before = words;
+	size_t start, n = grammar_before(line, cursor, buf, sizeof(buf), words, MAX_BEFORE, &start);
+	const struct command *row = NULL;
 
-	while ((inner = inner_command(row, before, n)) && inner < n) {
-		memmove(before, before + inner, (n - inner) * sizeof(*before));
-		n -= inner;
-		row = command_find(before[0]);
-	}
+	if (n)
+		(void)pass_prefixes(&before, &n, &row);
 	return row ? row->completes : COMPLETE_COMMAND;
 }
 
